@@ -244,8 +244,13 @@ class Search:
         return max(eps, 0.0)
 
     def _middle(self) -> Probe:
-        """Return a probe in the middle of the bracket, of the logarithms if the bracket is wide."""
+        """Return a probe in the middle of the bracket, of the logarithms if the bracket is wide.
+
+        D(0) comes first: if it is at most δ, the middle would lead to 0 in many steps.
+        """
         low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
+        if low == 0.0 and self._aims.get(0.0, math.inf) > self._side_aim:
+            return Probe(0.0, self._side_aim)
         is_wide = high > 4.0 * low
         middle = math.sqrt(max(low, 0.01 * high) * high) if is_wide else 0.5 * (low + high)
         return Probe(middle, self._side_aim)

@@ -5,7 +5,7 @@ mean-preserving spread. Values may be split between two neighbouring vertices fo
 and united at their mean for a lower one. Both errors are of second order in the distance of the
 vertices, which lie densest where the tilted law has most of its mass.
 
-Proof: docs/engine.md, section 3.
+Proof: docs/engine.md, section 5.
 """
 
 from __future__ import annotations

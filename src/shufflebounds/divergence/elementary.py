@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import U, exp_down
+from shufflebounds.divergence.law import U, exp_down, underflow
 
 # Smaller values are treated as 0: subnormal floats lose relative precision.
 SMALLEST = 1e-304
@@ -28,8 +28,9 @@ def excess(
     That is a float or of shape (P, 1); the bounds have shape (P,) then.
     """
     a, b = decomposition.a[where], decomposition.b[where]
-    value = (a - b) - growth * b
-    err = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(value))
+    product = growth * b
+    value = (a - b) - product
+    err = U * (np.abs(a - b) + 3.0 * product + 2.0 * np.abs(value)) + underflow(growth, b, product)
     err += 2.01 * decomposition.rel_err * (a + (1.0 + growth) * b)
     total = (a.size + 2.0) * U
     low, high = (np.maximum(value + side * err, 0.0).sum(axis=-1) for side in (-1.0, 1.0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -30,7 +30,7 @@ from shufflebounds.divergence.tree import tree_bounds
 
 # Excess kurtosis of the tilted S, about one over the number of draws that matter, up to which the
 # Fourier engine comes first, and beyond which the tree does. Speed only.
-MANY_DRAWS = 0.7
+MAX_FOURIER_KURTOSIS = 0.7
 # Limits of both engines, as work and as nodes: each engine is tried with each limit in turn until
 # the bounds are narrow. Speed only, but for what is refused.
 LIMITS = ((2.0**26, 2_000), (2.0**28, 8_000), (2.0**30, 30_000), (2.0**32, 200_000))
@@ -58,7 +58,7 @@ MAX_FEW_USERS = 300
 # Lower and upper bounds at P points, shape (P,) each.
 Bounds = tuple[FloatArray, FloatArray]
 # Bounds of log E[S₊] at P points, given the GPARV's laws as rows, n and relative widths to aim at.
-LogBounds = Callable[[Law, FloatArray, FloatArray], Bounds]
+LogBounds = Callable[..., Bounds]
 Ends = tuple[float, float]
 
 
@@ -109,11 +109,9 @@ def divergences(
     size = max(1, BLOCK // (NUMBERS_PER_COMPONENT * len(decomposition)))
     target = np.broadcast_to(target, eps.shape)
     for part in (wide[i : i + size] for i in range(0, wide.size, size)):
-        negligible = n[part] * SMALLEST
-        bounds = partial(
-            log_bounds, target=n[part] * target[part], negligible=negligible, one_try=one_try
-        )
-        ends = enclose_points(decomposition, eps[part], n[part], rtol[part], bounds)
+        bounds = partial(log_bounds, one_try=one_try)
+        limits = n[part] * target[part], n[part] * SMALLEST
+        ends = enclose_points(decomposition, eps[part], n[part], rtol[part], bounds, limits)
         low, high = np.array(ends).T
         lower[part], upper[part] = np.maximum(lower[part], low), np.minimum(upper[part], high)
     return lower, upper
@@ -143,7 +141,7 @@ def log_bounds(
         log_target = np.log(np.full(n.shape, np.nan) if target is None else target)
         log_negligible = np.log(np.zeros(n.shape) if negligible is None else negligible)
     estimate, theta, _ = saddlepoint(law, n)
-    has_many_draws = estimate.kurtosis <= MANY_DRAWS
+    has_many_draws = estimate.kurtosis <= MAX_FOURIER_KURTOSIS
     low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     rows = np.flatnonzero(has_many_draws)
     if rows.size:
@@ -152,7 +150,7 @@ def log_bounds(
             few, n[rows], rtol[rows], LIMITS[0][0], theta=theta[rows]
         )
     for row in np.flatnonzero(~(high - low <= rtol)).tolist() if not one_try else ():
-        goal = Goal(*(float(x[row]) for x in (rtol, log_target, log_negligible)))
+        goal = Precision(*(float(x[row]) for x in (rtol, log_target, log_negligible)))
         low[row], high[row] = _narrow(
             law.at(row), float(n[row]), goal, (low[row], high[row]), has_many_draws[row]
         )
@@ -160,7 +158,7 @@ def log_bounds(
 
 
 @dataclass(frozen=True)
-class Goal:
+class Precision:
     """How wide bounds of log E[S₊] may be, and where they may be wider: far off, or very low."""
 
     rtol: float
@@ -175,7 +173,7 @@ class Goal:
 
 
 def _narrow(
-    law: Law, n: float, goal: Goal, ends: tuple[float, float], has_many_draws: bool
+    law: Law, n: float, goal: Precision, ends: tuple[float, float], has_many_draws: bool
 ) -> Ends:
     """Better bounds of one point than `ends`, by one engine after the other."""
     (low, high), rounding = ends, 0.0
@@ -214,9 +212,13 @@ def enclose_points(
     n: FloatArray,
     rtol: FloatArray,
     bounds: LogBounds,
+    limits: Sequence[FloatArray] = (),
 ) -> list[Ends]:
-    """Bounds of D(ε) by means of an engine's bounds of log E[S₊], with what holds without any."""
-    columns = _parts(decomposition, eps, n, rtol, bounds)
+    """Bounds of D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
+
+    `bounds` takes the laws, n and rtol of some points, and then their `limits`, shape (P,) each.
+    """
+    columns = _parts(decomposition, eps, n, rtol, bounds, limits)
     rows = np.array([*columns, n]).T.tolist()
     return [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
 
@@ -227,6 +229,7 @@ def _parts(
     n: FloatArray,
     rtol: FloatArray,
     bounds: LogBounds,
+    limits: Sequence[FloatArray] = (),
 ) -> list[FloatArray]:
     """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
     growth = np.array([[math.expm1(x)] for x in eps.tolist()])
@@ -239,7 +242,8 @@ def _parts(
         # Values too far apart for floats, or too much work.
         with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
             laws = law(decomposition, eps[wide])
-            log_low[wide], log_high[wide] = bounds(laws, n[wide], rtol[wide])
+            rows = (x[wide] for x in (n, rtol, *limits))
+            log_low[wide], log_high[wide] = bounds(laws, *rows)
     return [*apart, low, high, log_low, log_high]
 
 
@@ -254,8 +258,8 @@ def log_divergences(
     within = np.minimum(eps, LARGEST_EPS)
     lower, upper = divergences(decomposition, within, np.full(eps.shape, float(n)), rtol)
     with np.errstate(divide="ignore"):
-        # A logarithm is off by an ulp, which is at most 2u times 700.
-        low, high = np.log(lower) - 1500.0 * U, np.minimum(np.log(upper) + 1500.0 * U, 0.0)
+        # A logarithm is off by two ulps, which are at most 4u times 700.
+        low, high = np.log(lower) - 3000.0 * U, np.minimum(np.log(upper) + 3000.0 * U, 0.0)
     for i in np.flatnonzero((upper > 0.0) & (lower < SMALLEST_FLOAT)):
         low[i], high[i] = log_divergence(decomposition, float(within[i]), n, float(rtol[i]))
     # D falls: what is known at one ε bounds it at others.
@@ -269,6 +273,8 @@ def log_divergence(
     """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
     point = np.array([eps]), np.array([float(n)]), np.array([rtol])
     *parts, log_low, log_high = (float(x[0]) for x in _parts(decomposition, *point, log_bounds))
+    if any(map(math.isnan, (*parts, log_low, log_high))):  # values beyond floats
+        return -math.inf, 0.0
     each = (
         max(log(parts[2]), log_low - math.log(n)),
         min(log(parts[3]), log_high - math.log(n)),

@@ -352,9 +352,14 @@ def _tails(
     is_inside &= np.isfinite(log_moments).all(axis=-1)
     pairs = np.stack([np.abs(u), log_moments], axis=-1).tolist()
     return [
-        ([Chernoff(*side) if math.isfinite(side[1]) else None for side in pair], bool(inside))
+        ([_chernoff(*side) for side in pair], bool(inside))
         for pair, inside in zip(pairs, is_inside, strict=True)
     ]
+
+
+def _chernoff(u: float, log_moment: float) -> Chernoff | None:
+    """The bound; None where it overflows, or where θ is so large that θ + u is θ."""
+    return Chernoff(u, log_moment) if u > 0.0 and math.isfinite(log_moment) else None
 
 
 def _log_moments(points: Points, at: FloatArray, u: FloatArray, eta: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ class Points:
         tilted = tilt(law, theta)
         rows = law.values, law.value_err, tilted.weights, tilted.weight_err
         values, value_err, weights, weight_err = (np.where(tilted.used, x, 0.0) for x in rows)
-        largest = np.abs(law.values).max(axis=-1)
+        largest = (np.abs(law.values) + law.value_err).max(axis=-1)
         moments = tilted_moments(
             values, value_err, weights, weight_err, tilted.left_out, tilted.mean, largest
         )

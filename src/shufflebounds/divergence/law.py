@@ -56,6 +56,11 @@ def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.negative(square, out=square), tangent
 
 
+def underflow(growth: float | FloatArray, b: FloatArray, product: FloatArray) -> FloatArray:
+    """An upper bound of the absolute error of growth · b that its relative error does not cover."""
+    return np.where((growth > 0.0) & (b > 0.0) & (product < 2.0**-960), 2.0**-1072, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class Law:
     """Values and masses of G away from the residual atom, each with its uncertainty.
@@ -98,12 +103,14 @@ def law(decomposition: Decomposition, eps: float | FloatArray) -> Law:
     positive = decomposition.c > 0.0
     a, b, c = (x[positive] for x in (decomposition.a, decomposition.b, decomposition.c))
     tied = decomposition.ties[positive]
-    difference = (a - b) - growth * b
+    product = growth * b
+    difference = (a - b) - product
     gain = np.where(difference > 0.0, difference, 0.0) / c
     exponent = np.frexp(gain.max(axis=-1, keepdims=True, initial=0.0))[1]
-    rounding = U * (np.abs(a - b) + 3.0 * growth * b + 2.0 * np.abs(difference))
+    rounding = U * (np.abs(a - b) + 3.0 * product + 2.0 * np.abs(difference))
+    rounding += underflow(growth, b, product)
     # Where a − b is 0 whatever they are, only e^ε − 1 times b is uncertain.
-    data = 2.01 * decomposition.rel_err * (np.where(tied, 0.0, a + b) + growth * b)
+    data = 2.01 * decomposition.rel_err * (np.where(tied, 0.0, a + b) + product)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         difference = np.ldexp(difference, -exponent)
         values = difference / c
@@ -189,15 +196,16 @@ def tilted_moments(
     variance is at most lower by the square of their distance, which the slack covers.
     """
     size = np.abs(mean)
+    rounding = 2.0 * (values.shape[-1] + 5) * U
     h = values - mean[..., None]
     off = value_err + 4.0 * U * (np.abs(values) + size[..., None])
     at_zero = np.maximum(0.0, 1.0 - weights.sum(axis=-1))
-    zero_err = np.vecdot(weights, weight_err) + left_out + 8.0 * U
+    zero_err = np.vecdot(weights, weight_err) + left_out + rounding
     moved = weight_err * np.abs(values) + (1.0 + weight_err) * off
     # What was left out may be anywhere.
     far = largest + size
     with np.errstate(over="ignore", invalid="ignore"):
-        distance = np.vecdot(weights, moved) + 8.0 * U * size + left_out * far
+        distance = np.vecdot(weights, moved) + rounding * size + left_out * far
         variance = np.vecdot(weights, h**2) + at_zero * size**2
         moved = weight_err * h**2 + (1.0 + weight_err) * (2.0 * np.abs(h) + off) * off
         slip = np.vecdot(weights, moved) + zero_err * size**2 + distance**2

@@ -29,10 +29,6 @@ FIRST_STEP = 2.0
 LARGEST_EXPONENT = 2000.0
 # Step of log θ after which θ is close enough, as Newton's method squares the error.
 LAST_TILT_STEP = 1e-2
-# Most Newton steps to a root of log D − log δ. A typical one takes four.
-MAX_ROOT_STEPS = 60
-# Relative step of ε after which the root is close enough, as Newton's method squares the error.
-LAST_ROOT_STEP = 1e-3
 # Corrections of log E[S₊] beyond this are not believed.
 LARGEST_CORRECTION = 0.3
 # Points times components held in memory at once.

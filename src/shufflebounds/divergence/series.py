@@ -61,7 +61,7 @@ def needed_modes(
         runs = Runs(looked, start[looked], stride[looked], edges.astype(np.int64))
         owner, t, away, err = sample(points, runs, grids.step)
         first = runs.modes()[1]
-        square = (np.abs(1.0 + away) + err) ** 2 + 8.0 * U
+        square = (np.abs(1.0 + away) + err) ** 2 + 16.0 * U
         # A stretch lies between neighbouring frequencies of one point.
         left = np.flatnonzero(owner[1:] == owner[:-1])
         owner, t, first = owner[left], t[left], first[left]
