@@ -151,8 +151,9 @@ class Search:
         allowed = self._rtol * high
         if self._gap > 0.0 and self._guess.slope < 0.0:
             allowed = max(allowed, -GAP_MARGIN * self._gap / self._guess.slope)
-        is_stuck = self._gap > 0.0 and self._widths[-1] > STUCK * self._widths[-2:][0]
-        return high < math.inf and (high - low <= allowed or (is_stuck and len(self._widths) > 1))
+        *_, width_before, width = math.inf, *self._widths
+        is_stuck = self._gap > 0.0 and len(self._widths) > 1 and width > STUCK * width_before
+        return high < math.inf and (high - low <= allowed or is_stuck)
 
     def _is_slow(self) -> bool:
         """Return whether the latest guesses of the root have hardly narrowed the bracket."""
@@ -186,7 +187,7 @@ class Search:
     def enclosure(self) -> Enclosure:
         """Return the certified ends of the root."""
         low, high = self._bracket.low, self._bracket.high
-        # D is 0 at `end`: an upper end that hardly differs from it says no more.
+        # D is 0 at `end`. An upper end just below it adds nothing, so the answer is `end` itself.
         return Enclosure(low, self._end if high > self._end * (1.0 - 0.1 * self._rtol) else high)
 
     def _new(self, probes: list[Probe]) -> list[Probe]:

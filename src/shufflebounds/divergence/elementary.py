@@ -50,17 +50,18 @@ def trivial_bounds(
     a, b = decomposition.a[shared], decomposition.b[shared]
     # Which values may be negative.
     may_fall = a * (1.0 - 1e-9) < (1.0 + growth) * b * (1.0 + 1e-9 + 2.01 * decomposition.rel_err)
-    hurt = may_fall @ c
-    hurt *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
-    luck = [_luck(*pair) for pair in zip(hurt.tolist(), n.tolist(), strict=True)]
-    return low * np.array(luck), high
+    negative = may_fall @ c
+    negative *= 1.0 + decomposition.rel_err + (c.size + 4.0) * U
+    rows = zip(negative.tolist(), n.tolist(), strict=True)
+    return low * np.array([_miss_probability(*row) for row in rows]), high
 
 
-def _luck(hurt: float, n: float) -> float:
-    """The probability that n − 1 users all miss what has a mass of at most `hurt`, rounded down."""
+def _miss_probability(mass: float, n: float) -> float:
+    """Return the probability that n − 1 users all miss a set of at most this mass, rounded down."""
     if n == 1:
         return 1.0
-    return exp_down((n - 1) * math.log1p(-hurt) * (1.0 + 8.0 * U)) if hurt < 1.0 else 0.0
+    # The logarithm is negative: a factor above 1 lowers it.
+    return exp_down((n - 1) * math.log1p(-mass) * (1.0 + 8.0 * U)) if mass < 1.0 else 0.0
 
 
 def _exp_up(x: float) -> float:

@@ -24,7 +24,7 @@ from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess, trivial_bounds
 from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
 from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
-from shufflebounds.divergence.law import Law, U, law, log, tilt
+from shufflebounds.divergence.law import Law, U, law_at, log, tilt
 from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 from shufflebounds.divergence.tree import tree_bounds
 
@@ -241,7 +241,7 @@ def _parts(
     if wide.size:
         # Values too far apart for floats, or too much work.
         with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
-            laws = law(decomposition, eps[wide])
+            laws = law_at(decomposition, eps[wide])
             rows = (x[wide] for x in (n, rtol, *limits))
             log_low[wide], log_high[wide] = bounds(laws, *rows)
     return [*apart, low, high, log_low, log_high]

@@ -13,7 +13,7 @@ import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law_at
 
 # Standard deviations below 0 from which E X₊ is taken from the first terms of its series.
 FAR_BELOW = -5.0
@@ -23,7 +23,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 def largest_draw_estimate(decomposition: Decomposition, eps: float, n: int) -> float:
     """Log D(ε), roughly; −inf where D vanishes or nearly so."""
-    g = law(decomposition, eps)
+    g = law_at(decomposition, eps)
     if not (g.values.size and g.values.max() > 0.0):
         return -math.inf
     order = np.argsort(np.abs(g.values))

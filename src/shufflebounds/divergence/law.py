@@ -96,7 +96,7 @@ class Law:
         return self.at(None)
 
 
-def law(decomposition: Decomposition, eps: float | FloatArray) -> Law:
+def law_at(decomposition: Decomposition, eps: float | FloatArray) -> Law:
     """GPARV of a decomposition at ε ≥ 0, a number or shape (P,), over components with c > 0."""
     # Python's expm1 raises OverflowError where NumPy's would return inf.
     growth = np.array([math.expm1(x) for x in np.ravel(eps).tolist()]).reshape((*np.shape(eps), 1))
@@ -168,6 +168,7 @@ def tilt(law: Law, theta: float | FloatArray) -> Tilted:
         weight_err = np.expm1(slip)
         # Weights too small to compute with, or hardly known at all, are only bounded.
         used = (weights > 1e-290) & (weight_err < LARGEST_WEIGHT_ERR)
+        # Weights that underflow have negative exponents, which this rounds upwards.
         exponent = np.where(positive, exponent, exponent * (1.0 - 4.0 * U))
         half = np.exp(0.5 * (exponent - k + slip))
         left_out = np.where(used, 0.0, law.masses * half * half).sum(axis=-1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import Law, law
+from shufflebounds.divergence.law import Law, law_at
 
 # Most steps to a tilt. A typical law takes four to eight, and none of 11 000 took more than 14.
 MAX_TILT_STEPS = 40
@@ -23,7 +23,7 @@ SMALLEST_TILT = 1e-300
 LARGEST_TILT = 1e150
 # Largest growth of log(nK′θ) with log θ that is taken for that of an exponential.
 LARGEST_GROWTH = 100.0
-# Twice the longest first step of log θ by Newton's method.
+# Length that stands for the step of log θ before the first one: Newton's first step may be half.
 FIRST_STEP = 2.0
 # Largest θ times the largest value at which the root is looked for: masses are above e⁻⁷⁴⁵.
 LARGEST_EXPONENT = 2000.0
@@ -170,7 +170,7 @@ def log_estimate(
             for start in range(0, eps.size, step)
         ]
         return Estimate(*(np.concatenate(x) for x in zip(*parts, strict=True)))
-    g = law(decomposition, eps)
+    g = law_at(decomposition, eps)
     if not g.masses.size:
         nothing = np.full(np.shape(eps), -np.inf)
         return Estimate(nothing, nothing, -nothing)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.frequencies import Points, Runs, sample
+from shufflebounds.divergence.frequencies import Indices, Points, Runs, sample
 from shufflebounds.divergence.law import U, away_from_one
 from shufflebounds.divergence.window import Scan, Window
 
@@ -48,41 +48,66 @@ class NeededModes(NamedTuple):
 def needed_modes(
     points: Points, grids: Grids, scans: list[Scan], windows: list[Window]
 ) -> NeededModes:
-    """Find the modes of each window that can matter, by looking at stretches of them."""
+    """Return the modes of each window that can matter, and bounds of all others."""
     rows = [(scan.near, scan.start, scan.stride, scan.value, scan.density) for scan in scans]
     near, start, stride, value, density = np.array(rows, dtype=np.float64).T
     end = np.array([window.modes + 1.0 for window in windows])
-    everyone = np.arange(len(scans))
-    owners, starts = [everyone, everyone], [np.zeros(near.shape), start]
+    all_points = np.arange(len(scans))
+    # The modes near 0 of each point, then all others of points without stretches.
+    owners, starts = [all_points, all_points], [np.zeros(near.shape), start]
     lengths = [near, np.where(stride == 1.0, end - start, 0.0)]
-    looked = np.flatnonzero(stride > 1.0)
-    if looked.size:
-        edges = np.ceil((end - start) / stride)[looked] + 1.0
-        runs = Runs(looked, start[looked], stride[looked], edges.astype(np.int64))
-        owner, t, away, err = sample(points, runs, grids.step)
-        first = runs.modes()[1]
-        square = (np.abs(1.0 + away) + err) ** 2 + 16.0 * U
-        # A stretch lies between neighbouring frequencies of one point.
-        left = np.flatnonzero(owner[1:] == owner[:-1])
-        owner, t, first = owner[left], t[left], first[left]
-        width = stride[owner] * grids.step[owner]
-        ceiling = np.maximum(square[left], square[left + 1])
-        ceiling += 0.25 * points.moments[owner, 1] * width**2
-        log_bound = 0.5 * points.n[owner] * np.log(np.minimum(ceiling, 1.0))
-        log_bound -= 0.5 * (grids.eta[owner] * t) ** 2
-        count = np.minimum(first + stride[owner], end[owner]) - first
-        skip = log_bound < grids.log_negligible[owner]
-        each = 2.0 * count * np.exp(np.minimum(log_bound, 0.0)) * skip * (1.0 + 1e-9)
-        density = density + np.bincount(owner, each, near.size)
-        share = each / (points.theta[owner] ** 2 + t**2) * (1.0 + 1e-9)
-        value = value + np.bincount(owner, share, near.size)
-        owners.append(owner[~skip])
-        starts.append(first[~skip])
-        lengths.append(count[~skip])
-    owner, begin, size = (np.concatenate(x) for x in (owners, starts, lengths))
+    if (stride > 1.0).any():
+        stretches = _stretches(points, grids, start, stride, end)
+        skipped = stretches.log_bound < grids.log_negligible[stretches.owner]
+        kept = ~skipped
+        owners.append(stretches.owner[kept])
+        starts.append(stretches.first[kept])
+        lengths.append(stretches.length[kept])
+        owner, t = stretches.owner[skipped], stretches.t[skipped]
+        size = np.exp(np.minimum(stretches.log_bound[skipped], 0.0))
+        charge = 2.0 * stretches.length[skipped] * size * (1.0 + 1e-9)
+        density = density + np.bincount(owner, charge, near.size)
+        charge = charge / (points.theta[owner] ** 2 + t**2) * (1.0 + 1e-9)
+        value = value + np.bincount(owner, charge, near.size)
+    owner, first, length = (np.concatenate(x) for x in (owners, starts, lengths))
     order = np.argsort(owner, kind="stable")
-    runs = Runs(owner, begin, np.ones(owner.size), size.astype(np.int64)).at(order)
+    runs = Runs(owner, first, np.ones(owner.size), length.astype(np.int64)).at(order)
     return NeededModes(runs.at(runs.lengths > 0), value, density)
+
+
+class _Stretches(NamedTuple):
+    """Stretches of neighbouring modes, and upper bounds of log |φ_X| on each; shape (K,).
+
+    A stretch begins with the mode ``first``, of frequency ``t``, and has ``length`` modes.
+    """
+
+    owner: Indices
+    first: FloatArray
+    t: FloatArray
+    length: FloatArray
+    log_bound: FloatArray
+
+
+def _stretches(
+    points: Points, grids: Grids, start: FloatArray, stride: FloatArray, end: FloatArray
+) -> _Stretches:
+    """Return the stretches of `stride` > 1 modes from `start` to `end`, shape (P,)."""
+    rows = np.flatnonzero(stride > 1.0)
+    edge_counts = np.ceil((end - start) / stride)[rows] + 1.0
+    edges = Runs(rows, start[rows], stride[rows], edge_counts.astype(np.int64))
+    owner, t, away, err = sample(points, edges, grids.step)
+    first = edges.modes()[1]
+    square = (np.abs(1.0 + away) + err) ** 2 + 16.0 * U
+    # A stretch lies between neighbouring frequencies of one point.
+    left = np.flatnonzero(owner[1:] == owner[:-1])
+    owner, t, first = owner[left], t[left], first[left]
+    width = stride[owner] * grids.step[owner]
+    ceiling = np.maximum(square[left], square[left + 1])
+    ceiling += 0.25 * points.moments[owner, 1] * width**2
+    log_bound = 0.5 * points.n[owner] * np.log(np.minimum(ceiling, 1.0))
+    log_bound -= 0.5 * (grids.eta[owner] * t) ** 2
+    length = np.minimum(first + stride[owner], end[owner]) - first
+    return _Stretches(owner, first, t, length, log_bound)
 
 
 class ModeSums(NamedTuple):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, compounded
-from shufflebounds.divergence.law import U, law
+from shufflebounds.divergence.law import U, law_at
 from shufflebounds.divergence.saddlepoint import cumulants, tilting_point
 
 # Tilts of Chernoff's bounds around a point, as multiples of the tilt that suits D.
@@ -91,7 +91,7 @@ class Focus(NamedTuple):
     @staticmethod
     def about(likeness: Decomposition, eps: float, n: int, delta: float, loss: float) -> Focus:
         """Return the focus by Chernoff's bounds for a similar decomposition, `likeness`."""
-        g = law(likeness, eps)
+        g = law_at(likeness, eps)
         tilts = heights = np.zeros(0)
         if g.values.size and g.values.max() > 0.0:
             theta = float(tilting_point(g, n))

@@ -38,7 +38,7 @@ from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import (
     Law,
     U,
-    law,
+    law_at,
     tilt,
 )
 from shufflebounds.divergence.saddlepoint import log_estimate
@@ -408,7 +408,7 @@ def _bound_for_input(
     """Return the bound if all others hold one input, a rough one if below `largest_bound`."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
     unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
-    g = law(remaining_law, eps)
+    g = law_at(remaining_law, eps)
     # The other users never send what the victim sends.
     if g.values.size == 0:
         return unshared

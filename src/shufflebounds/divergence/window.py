@@ -168,23 +168,24 @@ class Scan:
         last = window.modes * step
         depth = -math.log(window.negligible)
         rate = 0.25 * n * low + 0.5 * eta**2
-        near = math.sqrt(depth / rate) if low > 0.0 else math.inf
-        if not near < 0.5 * last or not low > 0.0:
-            return Scan(0, 0, 1, 0.0, 0.0)
+        # The frequency up to which modes are evaluated.
+        reach = math.sqrt(depth / rate) if low > 0.0 else math.inf
+        if not reach < 0.5 * last:
+            return Scan(near=0, start=0, stride=1, value=0.0, density=0.0)  # evaluate all modes
         # Of values this small the moments may underflow, which must not make them smaller.
         flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high * high + 1e-300))
         flat = last if flat >= last else flat
         value = density = 0.0
-        start = evaluated = math.floor(near / step) + 1
-        if flat > near:
-            first = start * step
-            size = math.exp(-rate * first**2)
-            density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * first * step))
-            value = density / (theta**2 + first**2)
-            start = max(start, math.floor(flat / step) + 1)
+        start = near = math.floor(reach / step) + 1
+        if flat > reach:
+            t = near * step
+            size = math.exp(-rate * t**2)
+            density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * t * step))
+            value = density / (theta**2 + t**2)
+            start = max(near, math.floor(flat / step) + 1)
         # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room.
         rise = min(max(depth / n, LEAST_RISE), MOST_RISE)
         stride = min(window.modes + 1, math.floor(2.0 * math.sqrt(rise / high) / step))
         if start >= window.modes or stride < SHORTEST_STRETCH:
             stride = 1
-        return Scan(evaluated, start, stride, value, density)
+        return Scan(near, start, stride, value, density)

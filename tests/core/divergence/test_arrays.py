@@ -18,7 +18,7 @@ import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.frequencies import Points, Runs, sample
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law_at
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import Grids, mode_sums, needed_modes
 from shufflebounds.divergence.window import Scan, Window
@@ -54,7 +54,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
     sure = 1.0 - 0.99 * random.random()
     decomposition = sb.Decomposition(a / a.sum(), b / b.sum(), sure * c / c.sum())
     largest = max(0.0, float(np.log(decomposition.a / decomposition.b).max()))
-    laws = law(decomposition, np.array([share * largest for share, _ in points]))
+    laws = law_at(decomposition, np.array([share * largest for share, _ in points]))
     if not (laws.values.max(axis=-1) > 0.0).all():
         return
     users = np.array([float(n) for _, n in points])

@@ -16,7 +16,7 @@ from shufflebounds.divergence import frequencies
 from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.fourier import series_bounds, single_bounds
 from shufflebounds.divergence.frequencies import Points, Runs, sample
-from shufflebounds.divergence.law import Law, law, log_mgf, tilt
+from shufflebounds.divergence.law import Law, law_at, log_mgf, tilt
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import series_terms
 
@@ -52,7 +52,8 @@ def test_cumulant_errors_for_any_tilt(theta, eps0, seed):
     c = 10.0 ** -rng.uniform(0.0, 40.0, 3)
     c /= c.sum()
     a, b = c * np.exp(eps0 * rng.random(3)), c[::-1] * np.exp(eps0 * rng.random(3))
-    g = law(Decomposition(a / a.sum(), b / b.sum(), rng.choice([0.3, 1.0]) * c * 0.999), 0.5 * eps0)
+    c *= 0.999 * rng.choice([0.3, 1.0])
+    g = law_at(Decomposition(a / a.sum(), b / b.sum(), c), 0.5 * eps0)
     (found,), (err,) = log_mgf(g, np.array([theta]))
     with mp.workdps(400):
         values, masses = exact_law(g)
@@ -68,7 +69,7 @@ def test_compression_bounds_from_both_sides(cells, seed):
     c = rng.dirichlet(np.ones(400))
     a, b = (c * np.exp(rng.uniform(0.0, 2.0, 400)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.7 * c)
-    g = law(decomposition, 0.2)
+    g = law_at(decomposition, 0.2)
     below, above = compress(g, tilt(g, tilting_point(g, 1000)).weights, cells)
     assert max(below.values.size, above.values.size) <= cells + 1
 
@@ -221,7 +222,7 @@ def test_runs_of_frequencies_against_fifty_digits(size, eps0, runs, stride, scal
     c = np.array([random.random() ** 3 + 1e-6 for _ in range(size)])
     a, b = (c * np.exp([eps0 * random.choice([0.0, 0.5, 1.0]) for _ in c]) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.9 * c / c.sum())
-    g = law(decomposition, 0.3 * eps0)
+    g = law_at(decomposition, 0.3 * eps0)
     if not g.values.max() > 0.0:
         return
     users = np.array([1e6])
@@ -254,7 +255,7 @@ def test_runs_of_frequencies_against_fifty_digits(size, eps0, runs, stride, scal
 def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
     pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
-    g, n, rtol = law(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
+    g, n, rtol = law_at(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
     low, high = single_bounds(g, n, rtol)
     assert high - low <= rtol
     row, users = g.as_row(), np.array([float(n)])

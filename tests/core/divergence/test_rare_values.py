@@ -21,7 +21,7 @@ from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence import engine as certified
 from shufflebounds.divergence import tree
 from shufflebounds.divergence.elementary import combine_bounds
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law_at
 from shufflebounds.divergence.series import ModeSums, mean_bounds
 from shufflebounds.divergence.window import Window
 
@@ -291,4 +291,4 @@ def test_nothing_is_attempted_where_what_is_left_is_hardly_known():
     c = np.full(1000, 0.999e-3)
     a, b = (c * np.exp(2.0 * rng.random(c.size)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), c, rel_err=9.9e-4)
-    assert tree_bounds(law(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)
+    assert tree_bounds(law_at(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)

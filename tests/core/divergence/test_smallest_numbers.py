@@ -1,4 +1,4 @@
-"""Numbers near the end of what floats hold: products that underflow, tilts that dwarf all others."""
+"""Numbers near the end of what floats hold: products that underflow, tilts beyond all others."""
 
 import math
 from fractions import Fraction

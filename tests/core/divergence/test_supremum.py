@@ -13,7 +13,7 @@ from strategies import FUZZ
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.divergence import supremum as module
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law_at
 from shufflebounds.divergence.supremum import Aim, supremum
 
 
@@ -134,7 +134,7 @@ def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
     aim = Aim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
     other = crowd.others["third"].law
     rest = other - aim.tau * crowd.c
-    g = law(sb.Decomposition(crowd.a, crowd.b, rest), eps)
+    g = law_at(sb.Decomposition(crowd.a, crowd.b, rest), eps)
     heads = float(aim.tau @ crowd.c)
     found = module._log_integral(g, n, aim, heads, 500)
     with mpmath.workdps(50):

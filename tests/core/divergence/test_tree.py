@@ -27,7 +27,7 @@ from shufflebounds.divergence.atoms import (
     tilts,
 )
 from shufflebounds.divergence.fourier import single_bounds
-from shufflebounds.divergence.law import law
+from shufflebounds.divergence.law import law_at
 
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 60))
@@ -48,7 +48,7 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
     c = 10.0 ** -rng.uniform(0.0, 9.0, 4)
     c *= rng.choice([0.5, 1.0 - 1e-12]) / c.sum()
     a, b = (c * np.exp(3.0 * rng.random(4)) for _ in "ab")
-    g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
+    g = law_at(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
     if not g.values.max() > 0.0:
         return
     atoms = recentred_atoms(g)
@@ -133,7 +133,7 @@ def a_law(rng):
         c = 10.0 ** -rng.uniform(0.0, 5.0, 4)
         c *= rng.choice([0.5, 1.0 - 1e-12]) / c.sum()
         a, b = (c * np.exp(3.0 * rng.random(4)) for _ in "ab")
-        g = law(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
+        g = law_at(Decomposition(a / a.sum(), b / b.sum(), c), 0.1)
         if g.values.max() > 0.0 and recentred_atoms(g).values.max() > 0.0:
             return g
 
@@ -208,7 +208,7 @@ def test_one_draw_in_a_hundred_against_conditioning_on_their_number(eps):
     """What one draw makes up for lies many decades above what it misses by without one."""
     decomposition = subsample(Joint([sb.BLH(8.0)] * 8).dataset_pair(), 1e-4)
     n = 100
-    g = law(decomposition, eps)
+    g = law_at(decomposition, eps)
     values, masses = np.append(g.values, 0.0), np.append(g.masses, g.residual)
     base = int(np.argmax(masses))
     with mp.workdps(50):
@@ -237,7 +237,7 @@ def test_many_values_that_are_rare_one_by_one(rtol):
     """Ten draws of 153 values: some are drawn every time, none of them more often than not."""
     decomposition = subsample(Joint([KRR(k=10, eps0=0.5)] * 16).blanket(), 1e-4)
     eps, n = 1.509e-4, 100_000
-    g = law(decomposition, eps)
+    g = law_at(decomposition, eps)
     low, high = tree_bounds(g, n, rtol, most_work=2000)
     assert high - low <= rtol
     assert overlap(sb.Enclosure(low, high), sb.Enclosure(*single_bounds(g, n, rtol)))
