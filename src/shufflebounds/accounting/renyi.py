@@ -1,24 +1,21 @@
 """The Rényi divergence of shuffled reports, certified, at any real order.
 
-E_Q[(P/Q)^α] − 1 is an integral of hockey-stick divergences of both orders. These are convex curves
-in e^ε, so that a few hundred enclosures of them bracket it; few users are enumerated.
-docs/renyi.md proves both ends.
+E_Q[(P/Q)^α] − 1 is a sum over outcomes for few users. For many users it is an integral of
+hockey-stick divergences of both orders (`renyi_curves`). docs/renyi.md proves both ends.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.renyi_conversion import least_epsilon
+from shufflebounds.accounting.renyi_curves import MomentCurves, log1p_exp
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import ArrayOf, checked, is_array_like
 from shufflebounds.core import validation
@@ -26,8 +23,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import WorkError, is_spent, limited, require_work, spend
-from shufflebounds.divergence.engine import log_divergence
+from shufflebounds.core.work import WorkError, limited, require_work
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import (
     Knots,
@@ -39,35 +35,31 @@ from shufflebounds.divergence.moments import (
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
+# Relative width of a divergence if the caller does not state one.
 DEFAULT_RTOL = 2e-3
-
-# Where the curve is looked at, and how closely, decides speed and width, never what holds (no
-# benchmark asks for Rényi divergences so far).
-#
-# Passes of refinement, points in the end, and into how many pieces one pass may cut a cell.
-_PASSES, _MOST_KNOTS, _MOST_PIECES = 24, 12_000, 8
-# So few decompositions are all looked into at once, others first to this width; and so many
-# datasets are tried of either kind.
-_FEW, _COARSE, _TRIES = 4, 0.1, 16
-# Passes until the first, rough points count for little.
-_FIRST = 2
-# Share of the width that bounds at the points may take, and by which a pass narrows it at most.
-_SHARE, _STRIDE = 0.06, 0.02
-# More than this of it says no more of a cell than that it is far too wide.
-_MOST_EXCESS = 1e4
-# The first of many datasets is enough if it comes so close to the blankets, in terms of the width.
-_AS_CLOSE = 1.5
-# Share of the width for each of two decompositions that lie apart.
-_APART = 0.4
-# Losses that rounding of the entries alone may explain.
-_NOTHING = 1e-12
-# What holds for all datasets is looked at up to so many typical losses, so many of them apart, and
-# beyond in steps of this factor.
-_BULK, _APART_BY, _FURTHER = 8.0, 0.25, 1.15
-# Crowds beyond which one that stands for all of them is asked, if there is one.
-_MOST_CROWDS = 4
-# More than the error of what underflows, over α − 1.
-_TINY = 1e-300
+# Largest number of decompositions that are all computed to the goal at once.
+MAX_ALL_PRECISE = 4
+# Relative width to which more decompositions are computed first, to sort some of them out.
+COARSE_RTOL = 0.1
+# Number of datasets that are tried of either kind: the first in order, and those of largest loss.
+DATASETS_OF_EITHER_KIND = 16
+# Distance between the first of many datasets and the blankets, in units of the goal, up to which no
+# other dataset is tried.
+SUFFICIENT_GAP_IN_GOALS = 1.5
+# Share of the goal for each of the two decompositions of a mechanism in cells.
+CELLS_SHARE = 0.4
+# Largest loss that rounding of the entries alone may explain.
+ROUNDING_LOSS = 1e-12
+# Largest ε of the evenly spaced points of the bound for all datasets, in typical losses.
+BULK_LOSSES = 8.0
+# Distance between these points, in typical losses.
+BULK_STEP = 0.25
+# Ratio of neighbouring ε beyond these points.
+TAIL_RATIO = 1.15
+# Number of crowds above which few crowds that stand for all of them are bounded instead.
+MAX_CROWDS = 4
+# A bound of the error of what underflows, divided by α − 1.
+UNDERFLOW_ERR = 1e-300
 
 
 @overload
@@ -104,7 +96,7 @@ def renyi(
 ) -> Enclosure | Enclosures:
     """Enclose the Rényi divergence of n shuffled reports, the larger of both directions.
 
-    D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1). What is assumed is as for `epsilon`.
+    D_α(P‖Q) = log(E_Q[(P/Q)^α])/(α − 1). The assumptions are those of `epsilon`.
 
     Parameters
     ----------
@@ -115,9 +107,9 @@ def renyi(
     order
         α, 1 < α ≤ 10⁶; or a 1-d array of such, at hardly more cost.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
-        account how far ``inner`` and ``outer`` lie apart. Costs grow like 1/√rtol. Of a randomizer,
-        the width to which its decompositions are evaluated.
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³ and does not
+        count the distance between ``inner`` and ``outer``. The time grows like 1/√rtol. For a
+        randomizer it is the width to which each of its decompositions is evaluated.
     rounds
         How many rounds, 1 to 10⁶: divergences add up.
 
@@ -125,18 +117,18 @@ def renyi(
     -------
     Enclosure
         Of the divergence (natural log); `Enclosures` for an array of orders. The shuffled reports
-        are (α, ``upper``)-RDP, also over rounds each of which depends on what was seen. ``lower``
-        is that of the decomposition's own histograms, the same in all rounds. Of a randomizer
-        ``upper`` is proven for all datasets, and two known datasets attain ``lower``. Both are inf
-        where some output is possible under one input only.
+        are (α, ``upper``)-RDP, even if each round depends on earlier outputs. ``lower`` is the
+        divergence of the decomposition's own histograms, the same in all rounds. For a randomizer
+        ``upper`` is proven for all datasets, and two specific datasets achieve ``lower``. Both are
+        inf if an output is possible under one input only.
 
     Raises
     ------
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`; it holds what was found of all orders. Of a randomizer
-        the widths count to which its decompositions are known, not what lies between them.
+        If the width stays above `rtol`. It holds the enclosures of all orders. For a randomizer
+        the width of each of its decompositions counts, not the distance between them.
 
     Notes
     -----
@@ -146,8 +138,8 @@ def renyi(
     --------
     A single report of 2-RR at ε₀ = log 3 has D₂ = log(3/4·3 + 1/4·1/3) = log(7/3).
 
-    >>> found = sb.renyi(sb.KRR(k=2, eps0=np.log(3.0)).blanket(), n=1, order=2.0)
-    >>> f"{np.exp(found.upper):.1f}"
+    >>> divergence = sb.renyi(sb.KRR(k=2, eps0=np.log(3.0)).blanket(), n=1, order=2.0)
+    >>> f"{np.exp(divergence.upper):.1f}"
     '2.3'
     """
     require_mechanism(decomposition)
@@ -156,26 +148,27 @@ def renyi(
     times = validation.rounds(rounds)
     orders = np.array(checked("order", order, validation.order))
     if isinstance(decomposition, Randomizer):
-        ends, known = _of_mechanism(decomposition, n, orders, goal)
+        ends, widths = _mechanism_bounds(decomposition, n, orders, goal)
         parts: Collection[Decomposition] = decomposition.blankets().values()
     else:
-        ends, parts = bounds(decomposition, n, orders, goal), [decomposition]
-        known = Enclosures(*ends).relative_width
-    promised = rtol is not None or all(one.is_finite() for one in parts)
+        ends, parts = renyi_bounds(decomposition, n, orders, goal), [decomposition]
+        widths = Enclosures(*ends).relative_width
     low, high = (times * end for end in ends)
     if times > 1:
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
-    found = Enclosures(low, high)
-    for i in np.flatnonzero(known > goal) if promised else ():
-        # Inputs that may well be one and the same have no relative width.
-        if low[i] > 0.0 or high[i] > times * orders[i] * _NOTHING**2:
+    divergences = Enclosures(low, high)
+    answer = divergences if is_array_like(order) else divergences[0]
+    is_width_promised = rtol is not None or all(part.is_finite() for part in parts)
+    for i in np.flatnonzero(widths > goal) if is_width_promised else ():
+        # Two inputs that may be the same up to rounding have no relative width.
+        if low[i] > 0.0 or high[i] > times * orders[i] * ROUNDING_LOSS**2:
             raise PrecisionError(
                 f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
                 f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
-                f"{known[i]:.1e} where rtol = {goal:g} was asked for; a larger rtol would help",
-                found if is_array_like(order) else found[0],
+                f"{widths[i]:.1e} where rtol = {goal:g} was asked for; a larger rtol would help",
+                answer,
             )
-    return found if is_array_like(order) else found[0]
+    return answer
 
 
 @no_worse_than_simple_bound()
@@ -188,10 +181,11 @@ def renyi_epsilon(
     rounds: int = 1,
     rtol: float | None = None,
 ) -> Enclosure:
-    """Enclose the ε that Rényi accounting gives of exact divergences.
+    """Enclose the ε that Rényi accounting derives from exact divergences.
 
-    Orders are 1.05 to 5000, and ∞, whose divergence is the largest loss, such as ε₀. What is
-    assumed is as for `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md, section 6.
+    Orders are 1.05 to 5000, and ∞, whose divergence is the largest loss, such as ε₀. The
+    assumptions are those of `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
+    section 6.
 
     Parameters
     ----------
@@ -204,23 +198,23 @@ def renyi_epsilon(
     rounds
         How many rounds of n users together, 1 to 10⁶.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³, and leaves out of
-        account how far ``inner`` and ``outer`` lie apart. Of a randomizer, the width to which its
-        decompositions are evaluated.
+        The largest relative width to accept, 10⁻⁹ to 0.1. None stands for 2·10⁻³ and does not
+        count the distance between ``inner`` and ``outer``. For a randomizer it is the width to
+        which each of its decompositions is evaluated.
 
     Returns
     -------
     Enclosure
-        You can claim ``upper`` (natural log). ``lower`` bounds what this way of accounting can
-        give; the truth may lie below. Of a randomizer ``upper`` is that of its ``blankets()``,
-        ``lower`` that of known datasets, and what lies between them is not known.
+        You can claim ``upper`` (natural log). No ε by this way of accounting is below ``lower``;
+        the true ε may be. For a randomizer ``upper`` is the one of its ``blankets()`` and
+        ``lower`` the one of specific datasets.
 
     Raises
     ------
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`; never of a randomizer.
+        If the width stays above `rtol`; never for a randomizer.
 
     Examples
     --------
@@ -234,307 +228,220 @@ def renyi_epsilon(
     n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
-    def least(some: Iterable[Decomposition]) -> Enclosure:
-        pairs = ordered_pairs(some, n)
-
-        def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-            low, high = largest_divergence(pairs, orders, 0.4 * goal)
-            return times * low * (1.0 - 2.0 * U), times * high * (1.0 + 2.0 * U)
-
-        by_orders = least_epsilon(divergences, delta, 0.5 * goal)
-        # The divergence of order ∞ needs no conversion.
-        losses = [pair.largest_loss() for pair in pairs]
-        low, high = (times * max(ends) for ends in zip(*losses, strict=True))
-        upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
-        return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
-
     if isinstance(decomposition, Randomizer):
-        upper = least(decomposition.blankets().values()).upper
-        lower = least(telling_datasets(decomposition)).lower
+        blankets = decomposition.blankets().values()
+        upper = _converted_epsilon(blankets, n, delta, times, goal).upper
+        datasets = _datasets_to_try(decomposition)
+        lower = _converted_epsilon(datasets, n, delta, times, goal).lower
         return Enclosure(min(lower, upper), upper)
-    found = least([decomposition])
-    promised = rtol is not None or decomposition.is_finite()
-    if promised and found.relative_width > goal and found.upper > 0.0:
+    eps = _converted_epsilon([decomposition], n, delta, times, goal)
+    is_width_promised = rtol is not None or decomposition.is_finite()
+    if is_width_promised and eps.relative_width > goal and eps.upper > 0.0:
         raise PrecisionError(
             f"epsilon by Renyi divergences at delta = {delta!r} is known only to lie in "
-            f"[{found.lower!r}, {found.upper!r}]: relative width {found.relative_width:.1e} where "
+            f"[{eps.lower!r}, {eps.upper!r}]: relative width {eps.relative_width:.1e} where "
             f"rtol = {goal:g} was asked for",
-            found,
+            eps,
         )
-    return found
+    return eps
 
 
-def _of_mechanism(
+def _converted_epsilon(
+    decompositions: Iterable[Decomposition], n: int, delta: float, rounds: int, goal: float
+) -> Enclosure:
+    """Return the ε that the largest divergences of the decompositions give, at any order."""
+    pairs = [_RenyiPair(decomposition, n) for decomposition in decompositions]
+
+    def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = _largest_bounds(pairs, orders, 0.4 * goal)
+        return rounds * low * (1.0 - 2.0 * U), rounds * high * (1.0 + 2.0 * U)
+
+    by_orders = least_epsilon(divergences, delta, 0.5 * goal)
+    # The divergence of order ∞ needs no conversion.
+    losses = [pair.largest_loss() for pair in pairs]
+    low, high = (rounds * max(ends) for ends in zip(*losses, strict=True))
+    upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
+    return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
+
+
+def _mechanism_bounds(
     randomizer: Randomizer, n: int, orders: FloatArray, goal: float
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
-    """The largest that known datasets attain, and the largest of the blankets, at orders (O,).
+    """Return bounds of the mechanism's divergence at orders (O,), and a relative width.
 
-    And the larger relative width to which either is known.
+    The lower bound is the largest of specific datasets, and the upper one that of the blankets or
+    of all datasets. The width is the larger one to which blankets and datasets were computed.
     """
-    above = Enclosures(
-        *largest_divergence(ordered_pairs(randomizer.blankets().values(), n), orders, goal)
-    )
-    pairs = ordered_pairs(telling_datasets(randomizer), n)
-    if len(pairs) > _FEW:
-        rough, _ = pairs[0].bounds(orders, _COARSE)
-        if (rough >= (1.0 - _AS_CLOSE * goal) * above.upper).all():
-            del pairs[1:]
-    below = Enclosures(*largest_divergence(pairs, orders, goal))
-    known = np.maximum(below.relative_width, above.relative_width)
-    upper = above.upper
-    if (upper > below.upper * (1.0 + goal)).any():
+    blankets = [_RenyiPair(blanket, n) for blanket in randomizer.blankets().values()]
+    by_blankets = Enclosures(*_largest_bounds(blankets, orders, goal))
+    datasets = [_RenyiPair(dataset, n) for dataset in _datasets_to_try(randomizer)]
+    if len(datasets) > MAX_ALL_PRECISE:
+        low, _ = datasets[0].bounds(orders, COARSE_RTOL)
+        if (low >= (1.0 - SUFFICIENT_GAP_IN_GOALS * goal) * by_blankets.upper).all():
+            datasets = datasets[:1]
+    by_datasets = Enclosures(*_largest_bounds(datasets, orders, goal))
+    width = np.maximum(by_datasets.relative_width, by_blankets.relative_width)
+    upper = by_blankets.upper
+    if (upper > by_datasets.upper * (1.0 + goal)).any():
         crowds = randomizer.crowds()
-        if len(crowds) > _MOST_CROWDS:
+        if len(crowds) > MAX_CROWDS:
             crowds = randomizer.few_crowds()
-        upper = np.minimum(upper, _of_all_datasets(crowds, n, orders))
-    return (np.minimum(below.lower, upper), upper), known
+        upper = np.minimum(upper, _all_datasets_bound(crowds, n, orders))
+    return (np.minimum(by_datasets.lower, upper), upper), width
 
 
-def _of_all_datasets(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
-    """Upper bounds of the divergence of any two datasets, at orders (O,); inf of no crowds.
+def _all_datasets_bound(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
+    """Return upper bounds of the divergence of any two datasets, (O,); inf without a bound.
 
-    From chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
+    They rest on chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
     """
-    both = both_directions(crowds)
-    end = max((sum(largest_loss(one.blanket())) for one in both), default=math.inf)
-    if not _NOTHING < end < math.inf:
+    try:
+        curve = _all_datasets_curve(both_directions(crowds), n)
+    except WorkError:
+        curve = None
+    if curve is None:
         return np.full(orders.shape, np.inf)
+    parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
+    log_moment = log_sum(np.concatenate(parts, axis=1))
+    slip = (2.0 * curve.eps.size + 64.0) * U
+    log_moment = log_moment + slip + 8.0 * U * finite(log_moment)
+    return log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + UNDERFLOW_ERR
+
+
+def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> Knots | None:
+    """Return upper bounds of D of any two datasets at points of ε; None if they would be trivial.
+
+    Raises WorkError if the work budget is spent.
+    """
+    end = max((sum(largest_loss(crowd.blanket())) for crowd in crowds), default=math.inf)
+    if not ROUNDING_LOSS < end < math.inf:
+        return None
     end *= 1.0 + 8.0 * U
-    found: list[FloatArray] = []
-    with suppress(WorkError):
-        worst = partial(_worst, both, n)
-        first = worst(0.0)
-        if first >= 1.0:  # nothing is proven
-            return np.full(orders.shape, np.inf)
-        size = min(max(math.sqrt(2.0 * math.pi) * first, 1e-9 * end), 0.5 * end)
-        eps = np.append(np.arange(0.0, min(_BULK * size, 0.99 * end), _APART_BY * size), end)
-        count = max(2, math.ceil(math.log(end / eps[-2]) / math.log(_FURTHER)))
-        eps = np.append(eps[:-2], np.geomspace(eps[-2], end, count))
-        high = np.array([worst(x) for x in eps[:-1].tolist()])
-        with np.errstate(divide="ignore"):
-            logs = np.append(np.minimum.accumulate(np.log(high)), -np.inf)
-        curve = Knots(both[0].blanket(), n, 1.0, eps, np.full(eps.size, -np.inf), logs)
-        parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
-        log_moment = log_sum(np.concatenate(parts, axis=1))
-        slip = (2.0 * eps.size + 64.0) * U
-        log_moment = log_moment + slip + 8.0 * U * finite(log_moment)
-        found.append(_log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + _TINY)
-    return found[0] if found else np.full(orders.shape, np.inf)
+    divergence_at_zero = _largest_supremum(crowds, n, 0.0)
+    if divergence_at_zero >= 1.0:
+        return None
+    size = min(max(math.sqrt(2.0 * math.pi) * divergence_at_zero, 1e-9 * end), 0.5 * end)
+    eps = np.append(np.arange(0.0, min(BULK_LOSSES * size, 0.99 * end), BULK_STEP * size), end)
+    count = max(2, math.ceil(math.log(end / eps[-2]) / math.log(TAIL_RATIO)))
+    eps = np.append(eps[:-2], np.geomspace(eps[-2], end, count))
+    high = np.array([_largest_supremum(crowds, n, x) for x in eps[:-1].tolist()])
+    with np.errstate(divide="ignore"):
+        logs = np.append(np.minimum.accumulate(np.log(high)), -np.inf)
+    return Knots(crowds[0].blanket(), n, 1.0, eps, np.full(eps.size, -np.inf), logs)
 
 
-def _worst(both: Sequence[Crowd], n: int, eps: float) -> float:
-    found = max(supremum(crowd, eps, n) for crowd in both)
+def _largest_supremum(crowds: Sequence[Crowd], n: int, eps: float) -> float:
+    """Return the largest supremum of D at ε; raise WorkError if the work budget is spent."""
+    largest = max(supremum(crowd, eps, n) for crowd in crowds)
     require_work()
-    return found
+    return largest
 
 
-def telling_datasets(randomizer: Randomizer) -> list[Decomposition]:
-    """Datasets that are known, of many those first in order and those of the largest losses."""
-    found = list(randomizer.known_datasets().values())
-    if len(found) <= 2 * _TRIES:
-        return found
-    losses = [max(largest_loss(inner)[0] for inner, _ in one.directions) for one in found]
-    rest = sorted(range(_TRIES, len(found)), key=lambda i: -losses[i])[:_TRIES]
-    return found[:_TRIES] + [found[i] for i in rest]
+def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
+    """Return the randomizer's datasets; of many, the first ones and those of the largest losses."""
+    datasets = list(randomizer.known_datasets().values())
+    count = DATASETS_OF_EITHER_KIND
+    if len(datasets) <= 2 * count:
+        return datasets
+    losses = [max(largest_loss(inner)[0] for inner, _ in pair.directions) for pair in datasets]
+    ranked = sorted(range(count, len(datasets)), key=lambda i: -losses[i])
+    return datasets[:count] + [datasets[i] for i in ranked[:count]]
 
 
-def bounds(
+def renyi_bounds(
     decomposition: Decomposition, n: int, orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends at all orders (O,), aimed at a relative width of `goal`."""
-    return _Pair(decomposition, n).bounds(orders, goal)
+    """Return lower and upper ends at all orders, (O,) each; `goal` is the width to aim at."""
+    return _RenyiPair(decomposition, n).bounds(orders, goal)
 
 
 @dataclass(eq=False)
-class _Pair:
-    """A decomposition and n users; curves that were enclosed serve further orders, by end and goal.
+class _RenyiPair:
+    """A decomposition and n users.
 
-    Not narrow ones of few components: too many of their points matter to the orders before only.
+    ``curves`` keeps the curves that were enclosed for later orders: by 0 or 1 for inner or outer
+    ends, and by the goal. Precise curves of finite decompositions are not kept, because too many of
+    their points would serve earlier orders only.
     """
 
     decomposition: Decomposition
     n: int
-    kept: dict[tuple[int, float], _Curves] = field(default_factory=dict)
+    curves: dict[tuple[int, float], MomentCurves] = field(default_factory=dict)
 
     def bounds(self, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
-        """See `bounds`."""
+        """See `renyi_bounds`."""
         is_finite = self.decomposition.is_finite()
-        goal *= 1.0 if is_finite or goal == _COARSE else _APART
-        above = self._larger(1, orders, goal)
-        below = above if is_finite else self._larger(0, orders, goal)
-        return np.minimum(below[0], above[1]), above[1]
+        goal *= 1.0 if is_finite or goal == COARSE_RTOL else CELLS_SHARE
+        outer = self._larger_direction(1, orders, goal)
+        inner = outer if is_finite else self._larger_direction(0, orders, goal)
+        return np.minimum(inner[0], outer[1]), outer[1]
 
     def largest_loss(self) -> tuple[float, float]:
-        """Bounds of the divergence of order ∞, the largest loss of both orders."""
+        """Return bounds of the divergence of order ∞, the largest loss of both orders."""
         ends = []
         for end, sign in ((0, -1.0), (1, 1.0)):
             losses = (largest_loss(pair[end]) for pair in self.decomposition.directions)
             ends.append(max(loss + sign * slack for loss, slack in losses))
         return max(0.0, min(ends)), max(0.0, ends[1])
 
-    def _larger(self, end: int, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""
+    def _larger_direction(
+        self, end: int, orders: FloatArray, goal: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""
         directions = [pair[end] for pair in self.decomposition.directions]
-        if any(infinite(one) for one in directions):
+        if any(infinite(direction) for direction in directions):
             return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
         loss, slack = (max(x) for x in zip(*map(largest_loss, directions), strict=True))
-        last = (loss + slack) * (1.0 + 8.0 * U)
-        most = np.minimum(last, 0.5 * orders * last * last * (1.0 + 8.0 * U))
-        if last <= _NOTHING:
-            return np.zeros(orders.shape), most
+        end_of_losses = (loss + slack) * (1.0 + 8.0 * U)
+        simple_bound = np.minimum(
+            end_of_losses, 0.5 * orders * end_of_losses * end_of_losses * (1.0 + 8.0 * U)
+        )
+        if end_of_losses <= ROUNDING_LOSS:
+            return np.zeros(orders.shape), simple_bound
         try:
-            moments = _summed(directions, self.n, orders)
+            moments = _enumerated_moments(directions, self.n, orders)
             if len(moments) < len(directions):
-                curves = self.kept.get((end, goal))
-                curves = curves or _Curves.of(directions, self.n, last, _SHARE * goal)
-                moments = curves.enclosed(orders, goal)
-                if goal == _COARSE or not self.decomposition.is_finite():
-                    self.kept[end, goal] = curves
+                curves = self.curves.get((end, goal))
+                curves = curves or MomentCurves.of(directions, self.n, end_of_losses, goal)
+                moments = curves.moments(orders, goal)
+                if goal == COARSE_RTOL or not self.decomposition.is_finite():
+                    self.curves[end, goal] = curves
         except WorkError:
-            return np.zeros(orders.shape), most
+            return np.zeros(orders.shape), simple_bound
         low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
-        low, high = (_log1p_exp(x) / (orders - 1.0) for x in (low, high))
-        high = np.minimum(high * (1.0 + 32.0 * U) + _TINY, most)
-        return np.clip(low * (1.0 - 32.0 * U) - _TINY, 0.0, high), high
+        low, high = (log1p_exp(x) / (orders - 1.0) for x in (low, high))
+        high = np.minimum(high * (1.0 + 32.0 * U) + UNDERFLOW_ERR, simple_bound)
+        return np.clip(low * (1.0 - 32.0 * U) - UNDERFLOW_ERR, 0.0, high), high
 
 
-def ordered_pairs(some: Iterable[Decomposition], n: int) -> list[_Pair]:
-    return [_Pair(one, n) for one in some]
-
-
-def largest_divergence(
-    some: Sequence[_Pair], orders: FloatArray, goal: float
+def _largest_bounds(
+    pairs: Sequence[_RenyiPair], orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds of the largest of their divergences; of many only what may be that is looked into."""
-    rough = [one.bounds(orders, _COARSE if len(some) > _FEW else goal) for one in some]
-    low, high = (np.max(ends, axis=0) for ends in zip(*rough, strict=True))
-    if len(some) <= _FEW:
+    """Return bounds of the largest divergence of the pairs at orders (O,).
+
+    Many pairs are computed coarsely first, and to the goal only if they may have the largest one.
+    """
+    are_many = len(pairs) > MAX_ALL_PRECISE
+    bounds = [pair.bounds(orders, COARSE_RTOL if are_many else goal) for pair in pairs]
+    low, high = (np.max(ends, axis=0) for ends in zip(*bounds, strict=True))
+    if not are_many:
         return low, high
-    settled = np.zeros(orders.shape)
-    for one, ends in sorted(zip(some, rough, strict=True), key=lambda pair: -float(pair[1][1][0])):
-        closer = one.bounds(orders, goal) if (ends[1] > low).any() else ends
-        low, settled = np.maximum(low, closer[0]), np.maximum(settled, closer[1])
-    return low, np.minimum(high, settled)
+    precise_high = np.zeros(orders.shape)
+    ranked = sorted(zip(pairs, bounds, strict=True), key=lambda x: -float(x[1][1][0]))
+    for pair, ends in ranked:
+        pair_low, pair_high = pair.bounds(orders, goal) if (ends[1] > low).any() else ends
+        low, precise_high = np.maximum(low, pair_low), np.maximum(precise_high, pair_high)
+    return low, np.minimum(high, precise_high)
 
 
-def _summed(
+def _enumerated_moments(
     directions: list[Decomposition], n: int, orders: FloatArray
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Bounds of log(E[(P/Q)^α] − 1) from sums over outcomes; fewer where there are too many."""
-    found = []
-    for one in directions:
-        pair = few_moments(one, n, orders)
-        if pair is None:
+    """Return bounds of log(E[(P/Q)^α] − 1) in each direction, up to one with too many outcomes."""
+    moments = []
+    for direction in directions:
+        ends = few_moments(direction, n, orders)
+        if ends is None:
             break
-        found.append(pair)
-    return found
-
-
-@dataclass(eq=False)
-class _Curves:
-    """D of each order of a pair, as knots: one where both are the same."""
-
-    knots: list[Knots]
-
-    @staticmethod
-    def of(directions: list[Decomposition], n: int, end: float, rtol: float) -> _Curves:
-        """At points that are dense about 0, up to `end`, where D is 0 in both orders."""
-        spread = 0.0
-        for one in directions:
-            spread = max(spread, math.exp(log_divergence(one, 0.0, n, 1e-3)[1]))
-        size = min(max(math.sqrt(2.0 * math.pi) * spread, 1e-9 * end), 0.5 * end)
-        near = size * np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.6, 2.0, 2.4, 2.8])
-        far = np.arange(3.2 * size, min(12.0 * size, end), 0.5 * size)
-        further = np.geomspace(size, end, 2 + math.ceil(math.log(end / size) / math.log(1.25)))
-        eps = np.concatenate([near, far, further[further > 12.0 * size]])
-        eps = np.append(np.unique(eps[eps < 0.999 * end]), end)
-        aim = min(max(rtol, 1e-10), 1e-3)
-        return _Curves([Knots.at(one, n, aim, eps) for one in directions])
-
-    def enclosed(self, orders: FloatArray, goal: float) -> list[tuple[FloatArray, FloatArray]]:
-        """Bounds of log(E[(P/Q)^α] − 1) in each order of the pair, refined until narrow enough."""
-        blurred = math.inf
-        for number in range(_PASSES):
-            points = sum(one.eps.size for one in self.knots)
-            cells = self._cells(orders[:, None])
-            sums = [tuple(log_sum(end) for end in ends) for ends in cells]
-            total, taken, noise = self._excess(cells, sums, goal)
-            if total <= 1.0 or points > _MOST_KNOTS:
-                break
-            # Where the bounds at the points are too wide already, more points are of no use.
-            if number >= _FIRST and noise > max(1.0, 0.8 * total, 0.8 * blurred):
-                break
-            blurred = noise if number >= _FIRST else math.inf
-            ends = np.cumsum([one.eps.size - 1 for one in self.knots])[:-1]
-            pieces = np.split(_pieces(taken), ends)
-            before = self.knots
-            if is_spent():
-                break
-            spend(1e6 + 1e3 * points * orders.size)
-            self.knots = [one.split(part) for one, part in zip(before, pieces, strict=True)]
-            if all(one is other for one, other in zip(before, self.knots, strict=True)):
-                break
-        slip = (2.0 * sum(one.eps.size for one in self.knots) + 64.0) * U
-        return [
-            (low - slip - 8.0 * U * finite(low), high + slip + 8.0 * U * finite(high))
-            for low, high in sums
-        ]
-
-    def _cells(self, order: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Bounds of the logs of what each cell adds, cells of both curves in one row, (O, K)."""
-        ahead, behind = self.knots[0], self.knots[-1]
-        found = []
-        for one, other in ((ahead, behind), (behind, ahead))[: len(self.knots)]:
-            parts = (
-                one.integrals(order, other, ahead=True),
-                other.integrals(order, one, ahead=False),
-            )
-            low, high = (np.concatenate([part[i] for part in parts], axis=1) for i in (0, 1))
-            found.append((low, high))
-        return found
-
-    def _excess(
-        self,
-        cells: list[tuple[FloatArray, FloatArray]],
-        sums: list[tuple[FloatArray, ...]],
-        goal: float,
-    ) -> tuple[float, FloatArray, float]:
-        """The width in units of what is allowed, how much of it each cell takes, and how much is
-        due to the bounds at the points, however close these are.
-        """
-        # The upper end may still be far off.
-        log_e = _log1p_exp(np.max([low for low, _ in sums], axis=0))
-        with np.errstate(divide="ignore"):
-            allowed = log_e + np.log(-np.expm1(-np.minimum(0.98 * goal * log_e, 0.7)))
-        taken = np.zeros(cells[0][0].shape[1])
-        total = noise = 0.0
-        blurs = [one.blur() for one in (self.knots[0], self.knots[-1])]
-        for number, (low, high) in enumerate(cells):
-            with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-                size = np.nan_to_num(np.exp(high - allowed[:, None]), nan=0.0)
-                width = size * -np.expm1(low - high)
-                blur = np.concatenate(blurs[:: -1 if number else 1])
-                noise = max(noise, float((size * blur).sum(axis=1).max()))
-            width = np.minimum(np.nan_to_num(width, nan=0.0), _MOST_EXCESS)
-            total = max(total, float(width.sum(axis=1).max()))
-            # The second row has the cells of the other curve first.
-            turn = self.knots[1].eps.size - 1 if number else 0
-            taken = np.maximum(taken, np.roll(width.max(axis=0), -turn))
-        if len(self.knots) == 1:
-            return total, taken.reshape(2, -1).sum(axis=0), noise
-        return total, taken, noise
-
-
-def _pieces(excess: FloatArray) -> NDArray[np.int64]:
-    """Into how many pieces each cell is cut; what a cell takes falls with their square."""
-    aim = max(0.7, _STRIDE * float(excess.sum()))
-    roots = np.cbrt(excess)
-    count = np.ceil(roots * math.sqrt(float(roots.sum()) / aim))
-    return np.clip(count, 1, _MOST_PIECES).astype(np.int64)
-
-
-def _log1p_exp(x: FloatArray) -> FloatArray:
-    """log(1 + e^x), to a relative 4u, where e^x may be large or small."""
-    with np.errstate(over="ignore", under="ignore"):
-        small = np.log1p(np.exp(np.minimum(x, 30.0)))
-        return np.where(x > 30.0, x + np.log1p(np.exp(-np.abs(x))), small)
+        moments.append(ends)
+    return moments

@@ -1,7 +1,7 @@
 """What a bound is: its name, what may be concluded from it, what it needs and what it gives.
 
-`divergences` makes bounds that are the divergence of decompositions, `closed_form` here those that
-a formula gives, and `registry` lists all.
+`divergences` makes bounds that are the divergence of decompositions. `closed_form` makes bounds by
+a formula of the blanket or of ε₀ alone. `registry` lists all bounds.
 """
 
 from __future__ import annotations
@@ -17,27 +17,31 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
-# Which pairs of a protocol a bound is about.
+# Returns the pairs of a protocol that a bound compares.
 PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 
 
 class Kind(StrEnum):
     """What may be concluded from a bound."""
 
-    UPPER = "upper"  # the truth is at most this: you can claim it
-    LOWER = "lower"  # the truth is at least this: no valid claim can be smaller
-    # Some randomizer of the class attains this, so that no bound that knows the class alone can be
-    # less; of a given randomizer it says nothing.
+    # The truth is at most this: you can claim it.
+    UPPER = "upper"
+    # The truth is at least this: any smaller claim is false.
+    LOWER = "lower"
+    # Some randomizer with this ε₀ has this value, so that no bound that looks at ε₀ alone can be
+    # smaller. About a specific randomizer it says nothing.
     CLASS_LOWER = "class lower"
-    UNPROVEN = "unproven"  # asymptotic, or published without a proof that holds
+    # The bound is asymptotic, or was published without a valid proof.
+    UNPROVEN = "unproven"
 
 
-# What may be asked for, and the settings that a question about it must fix, and may fix. The first
-# three are asked of divergences, ``mse`` of estimates.
+# Quantities that are divergences of decompositions.
 DIVERGENCES = ("epsilon", "delta", "renyi")
+# All quantities, with the settings that a question about them must fix; ``mse`` is about estimates.
 QUANTITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"epsilon": ("n", "delta"), "delta": ("n", "eps"), "renyi": ("n", "order"), "mse": ("n",)}
 )
+# Settings that a question may fix.
 OPTIONAL = frozenset({"rounds"})
 
 
@@ -56,12 +60,16 @@ class Numerics:
             object.__setattr__(self, "rtol", validation.rtol(self.rtol))
 
 
-_USUAL = Numerics()
+_DEFAULT_NUMERICS = Numerics()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An enclosure, the pair that attains it, and a sentence if it is wider than it should be."""
+    """An enclosure and the pair that has it.
+
+    ``shortfall`` is a sentence that says why the enclosure is wider than it should be, else empty.
+    The other fields are those of a `Candidate`.
+    """
 
     enclosure: Enclosure
     differing: str = ""
@@ -70,27 +78,27 @@ class Answer:
     inputs: str = ""
 
     def of(self, pair: Candidate) -> Answer:
-        """The same, named after the pair that it is the answer of."""
+        """Return the answer with the names of the pair that has it."""
         return replace(self, differing=pair.differing, others=pair.others, inputs=pair.inputs)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Where a divergence is asked for: of which shuffles, and at which δ or ε."""
+class DivergencePoint:
+    """The shuffles whose divergence is computed, and the δ or ε at which it is."""
 
     parts: tuple[Shuffles, ...]
     at: float
 
     @property
     def draws(self) -> int:
-        """Of one shuffle."""
+        """The number of draws of the GPARV, for a single shuffle."""
         [part] = self.parts
         return part.protocol.draws(part.n)
 
 
-# Of settings: an answer each. Made once for a protocol; settings asked together help one another.
+# Returns an answer for each setting. The settings of one call share their work.
 Evaluate = Callable[[Sequence[Setting]], list[Answer]]
-# Of a protocol, a quantity and numerics.
+# Returns the function that answers, for a protocol, a quantity and numerics.
 Prepare = Callable[[Protocol, str, Numerics], Evaluate]
 
 
@@ -101,27 +109,26 @@ class Bound:
     Parameters
     ----------
     name
-        As configurations and the command line know it.
+        The name in configurations and on the command line.
     kind
         What may be concluded from it.
     label
-        As legends and tables call it.
+        The name in legends and tables.
     source
         Who proved it, or stated it, and where.
     quantities
-        Which of `QUANTITIES` it gives.
+        The `QUANTITIES` that it gives.
     prepare
-        From a protocol to the function that answers.
+        A function that returns the function that answers.
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
         Whether it is the divergence of decompositions, so that the width matters.
     composes
-        Whether it knows several rounds. Where not, `prepare` need not look at them: what it
-        returns raises ValueError for settings of more than one.
+        Whether it can answer about several rounds. If not, the function that `prepare` returned
+        raises ValueError for settings of more than one.
     candidates
-        Of a divergence: the pairs whose divergences are compared.
-
+        The pairs whose divergences are compared, if it is a divergence.
     """
 
     name: str
@@ -137,37 +144,43 @@ class Bound:
 
     def __post_init__(self) -> None:
         if not self.composes:
-            object.__setattr__(self, "prepare", _of_one_round(self.name, self.prepare))
+            object.__setattr__(self, "prepare", _refuse_several_rounds(self.name, self.prepare))
 
     def seen(self, protocol: Protocol) -> Protocol:
-        """What of a protocol the bound looks at."""
+        """Return the protocol that the bound looks at, which may hide the randomizer."""
         return protocol if self.knows_mechanism else protocol.generic()
 
     def answer(
-        self, protocol: Protocol, quantity: str, setting: Setting, numerics: Numerics = _USUAL
+        self,
+        protocol: Protocol,
+        quantity: str,
+        setting: Setting,
+        numerics: Numerics = _DEFAULT_NUMERICS,
     ) -> Answer:
-        """What it says of a protocol at one setting; ValueError where it says nothing."""
-        [found] = self.prepare(self.seen(protocol), quantity, numerics)([setting])
-        return found
+        """Return the answer about a protocol at one setting; ValueError if there is none."""
+        [answer] = self.prepare(self.seen(protocol), quantity, numerics)([setting])
+        return answer
 
 
-def _of_one_round(name: str, prepare: Prepare) -> Prepare:
-    def prepare_one(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+def _refuse_several_rounds(name: str, prepare: Prepare) -> Prepare:
+    """Return `prepare` with answers that raise ValueError for several rounds."""
+
+    def prepare_single_round(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         evaluate = prepare(protocol, quantity, numerics)
 
-        def evaluate_one(settings: Sequence[Setting]) -> list[Answer]:
+        def evaluate_single_round(settings: Sequence[Setting]) -> list[Answer]:
             for setting in settings:
                 if setting.rounds not in (None, 1):
                     raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
             return evaluate(settings)
 
-        return evaluate_one
+        return evaluate_single_round
 
-    return prepare_one
+    return prepare_single_round
 
 
 def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
-    """What `evaluate` returns, or what it had found when its precision was out of reach."""
+    """Return the answer of `evaluate`, with a shortfall if it raised `PrecisionError`."""
     try:
         return Answer(evaluate())
     except PrecisionError as error:
@@ -175,38 +188,42 @@ def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
 
 
 def largest(answers: Iterable[Answer], kind: Kind) -> Answer:
-    """The largest of all pairs, named after the pair with the largest end that is safe to claim."""
+    """Return the largest answer, with the names of the pair whose safe end is the largest."""
     listed = list(answers)
     end = "lower" if kind is Kind.LOWER else "upper"
     return _extreme(listed, max, max(listed, key=lambda x: getattr(x.enclosure, end)))
 
 
 def smallest(answers: Iterable[Answer], end: str = "upper") -> Answer:
-    """The smallest of all pairs, named after the pair with the smallest ``lower`` or ``upper``."""
+    """Return the smallest answer, with the names of the pair whose `end` is the smallest.
+
+    `end` is ``lower`` or ``upper``.
+    """
     listed = list(answers)
     return _extreme(listed, min, min(listed, key=lambda x: getattr(x.enclosure, end)))
 
 
 def _extreme(
-    answers: Sequence[Answer], pick: Callable[[Iterable[float]], float], named: Answer
+    answers: Sequence[Answer], pick: Callable[[Iterable[float]], float], best: Answer
 ) -> Answer:
+    """Return the extreme of both ends, with the names of `best`."""
     extreme = Enclosure(
-        pick(one.enclosure.lower for one in answers), pick(one.enclosure.upper for one in answers)
+        pick(answer.enclosure.lower for answer in answers),
+        pick(answer.enclosure.upper for answer in answers),
     )
     # A wide enclosure that lies beyond the extreme does not make it any wider.
     shortfalls = (
-        one.shortfall
-        for one in answers
-        if one.shortfall
-        and one.enclosure.lower <= extreme.upper
-        and one.enclosure.upper >= extreme.lower
+        answer.shortfall
+        for answer in answers
+        if answer.shortfall
+        and answer.enclosure.lower <= extreme.upper
+        and answer.enclosure.upper >= extreme.lower
     )
-    return replace(named, enclosure=extreme, shortfall="; ".join(shortfalls))
+    return replace(best, enclosure=extreme, shortfall="; ".join(shortfalls))
 
 
-# Bounds that a formula gives, of the blanket or of ε₀ alone.
-
-# The quantity by a protocol's blanket (None where the bound does not look at it), ε₀ and a setting.
+# Returns a quantity for a protocol's blanket, ε₀ and a setting. The blanket is None if the bound
+# looks at ε₀ alone.
 Formula = Callable[[Any, float, Setting], Enclosure]
 
 
@@ -220,9 +237,10 @@ def closed_form(
     quantities: Mapping[str, Formula],
     composes: bool = False,
 ) -> Bound:
-    """What a formula says of the blanket (the largest, where there are several) or of ε₀ alone.
+    """Return the bound that formulas give, by the names of their quantities.
 
-    Formulas that `composes` says know several rounds look at ``setting.rounds`` themselves.
+    If there are several blankets, their largest value counts. Formulas of a bound that `composes`
+    take ``setting.rounds`` into account.
     """
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
@@ -252,6 +270,7 @@ def closed_form(
 
 
 def _eps0(name: str, protocol: Protocol) -> float:
+    """Return the protocol's ε₀; raise ValueError, with the name of the bound, if it has none."""
     if protocol.eps0 is None:
         raise ValueError(f"{name} needs a randomizer with an eps0, got one without")
     return protocol.eps0

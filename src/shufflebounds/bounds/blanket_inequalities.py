@@ -1,4 +1,50 @@
-"""From an inequality about the privacy amplification variable to a bound: δ at ε, and ε at δ."""
+"""Blanket bounds by Hoeffding's and Bennett's inequality.
+
+The source is Balle, Bell, Gascón and Nissim, CRYPTO 2019. Let γ = Σc, M ~ Bin(n, γ) the number of
+users in the blanket, and L the privacy amplification variable: γ (a_j − e^ε b_j)/c_j with
+probability c_j/γ. Then, with L₁, L₂, … independent copies,
+
+    D(ε) = E[(L₁ + … + L_M)₊] / (γ n),        E[L] = 1 − e^ε =: −a.
+
+Hoeffding's and Bennett's inequality bound Pr[ΣL ≥ s] for m copies by e^{−r(s + ma)} with a convex
+rate r. As r lies above its tangent at ma,
+
+    E[(ΣL)₊] = ∫₀^∞ Pr[ΣL ≥ s] ds ≤ e^{−r(ma)} ∫₀^∞ e^{−r′(ma) s} ds = e^{−r(ma)} / r′(ma),
+
+where r(ma) = mx and r′(ma) = 1/P do not depend on m otherwise. M = 0 contributes nothing, so
+
+    D(ε) ≤ P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) = P · ∫_q^1 (1 − γy)^{n−1} dy
+
+with q = 1 − e^{−x}. The integral shows that the bound falls as γ grows with P and x fixed. So a
+lower bound of γ may replace γ there, such as e^{−ε₀} for an unknown randomizer; γ as a factor of L
+needs an upper bound. The bound also falls as a grows and rises with the range, the maximum and the
+second moment of L. All rounding and all bounds over an interval of ε use these directions.
+
+Everything is computed for R = L/a, which has mean −1. Each of its values is a straight line in
+s = 1/(e^ε − 1), namely s(a_j − b_j)γ/c_j − b_jγ/c_j. x is the same for R as for L, and P is a times
+that of R.
+
+*Hoeffding.* For m independent copies of L with mean −a and range b,
+Pr[ΣL ≥ s] ≤ e^{−2(s + ma)²/(mb²)}. The rate at s = 0 is 2ma²/b² and its slope 4a/b², so that
+
+    E[(ΣL)₊] ≤ b²/(4a) · e^{−2ma²/b²}.
+
+*Bennett.* Let L have mean −a, maximum b₊ > 0 and second moment c. As (e^y − 1 − y)/y² rises in y,
+E[e^{λL}] ≤ 1 − λa + c(e^{λb₊} − 1 − λb₊)/b₊² for λ ≥ 0. This needs the *uncentred* maximum with the
+*second moment*: with the variance in place of c it is false. By log(1 + y) ≤ y and Chernoff's
+bound, for m independent copies
+
+    log Pr[ΣL ≥ s] ≤ −max_λ {λ(s + ma) − mc(e^{λb₊} − 1 − λb₊)/b₊²}.
+
+At s = 0 the maximum is at λ = log(1 + u)/b₊, u = ab₊/c, which is also the slope of the rate in s.
+So
+
+    E[(ΣL)₊] ≤ b₊/log(1 + u) · e^{−(mc/b₊²)((1 + u)log(1 + u) − u)}.
+
+For R = L/a with maximum ρ and second moment σ, u = ρ/σ, the prefactor is aσ · u/log(1 + u) and the
+rate per copy κ(u)/σ with κ(u) = ((1 + u)log(1 + u) − u)/u², which has a limit as b₊ → 0. If b₊ ≤ 0,
+D is 0 and so is the bound.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +62,6 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol
-
-# What the blanket bounds of Balle, Bell, Gascón and Nissim (CRYPTO 2019) have in common.
-#
-# Let γ = Σc, M ~ Bin(n, γ) the number of users in the blanket, and L the privacy amplification
-# variable: γ (a_j − e^ε b_j)/c_j with probability c_j/γ. Then, with L₁, L₂, … independent copies,
-#
-#     D(ε) = E[(L₁ + … + L_M)₊] / (γ n),        E[L] = 1 − e^ε =: −a.
-#
-# Hoeffding's and Bennett's inequality bound Pr[ΣL ≥ s] for m copies by e^{−r(s + ma)} with a
-# convex rate r. As r lies above its tangent at ma,
-#
-#     E[(ΣL)₊] = ∫₀^∞ Pr[ΣL ≥ s] ds ≤ e^{−r(ma)} ∫₀^∞ e^{−r′(ma) s} ds = e^{−r(ma)} / r′(ma),
-#
-# where r(ma) = mx and r′(ma) = 1/P do not depend on m otherwise. M = 0 contributes nothing, so
-#
-#     D(ε) ≤ P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) = P · ∫_q^1 (1 − γy)^{n−1} dy
-#
-# with q = 1 − e^{−x}. The integral shows that the bound falls as γ grows with P and x fixed. So a
-# lower bound of γ may stand in for γ there, such as e^{−ε₀} for an unknown randomizer; γ as a
-# factor of L needs an upper bound. The bound also falls as a grows and rises with the range, the
-# maximum and the second moment of L. All rounding and all bounds over an interval of ε go by these
-# directions.
-#
-# Everything is computed for R = L/a, which has mean −1. Each of its values is a straight line in s
-# = 1/(e^ε − 1), namely s(a_j − b_j)γ/c_j − b_jγ/c_j. x is the same for R as for L, and P is a
-# times that of R.
 
 FloatArray = NDArray[np.float64]
 
@@ -61,18 +81,18 @@ _SMALLEST_EPS = 1e-30
 # all larger ε, since D falls in ε.
 _LARGEST_EPS = 700.0
 # Relative width of an enclosure of ε.
-_TOLERANCE = 1e-10
-# Number of intervals that are examined before an enclosure is widened; some 200 are usual.
-_PATIENCE = 1000
+_EPS_RTOL = 1e-10
+# Number of intervals that are examined before an enclosure is widened. About 200 are usual.
+_MAX_INTERVALS = 1000
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What the bounds need to know of R = L/a, at one ε or over an interval lo ≤ ε < hi.
+    """The numbers of R = L/a that the bounds use, at one ε or over an interval lo ≤ ε < hi.
 
     ``drift`` is a; ``top``, ``spread`` and ``square`` are the maximum, the range and the
-    (uncentred) second moment of R; ``gamma`` and ``rest`` are γ and 1 − γ as they enter the law of
-    M. Each is as extreme as it gets, rounding included, in the direction of the side asked for.
+    (uncentred) second moment of R; ``gamma`` and ``rest`` are γ and 1 − γ in the law of M. Each is
+    a bound over the interval, rounding included, in the direction of the requested side.
     """
 
     drift: float
@@ -83,67 +103,68 @@ class Loss:
     rest: float
 
 
-# Of lo, hi and the side: R in each direction between the two inputs. For the side ABOVE lo and hi
-# must be equal.
+# Returns R in each direction between the two inputs, for lo, hi and the side. For the side ABOVE,
+# lo and hi must be equal.
 Losses = Callable[[float, float, int], Iterable[Loss]]
 
-# Without a drift there is no bound but 1.
-_NO_DRIFT = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, rest=0.0)
+# An R whose bounds are 1.
+_TRIVIAL_LOSS = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, rest=0.0)
 
 
 def specific(blanket: Decomposition) -> Losses:
-    """R of the masses of a blanket itself, without its ``inner`` and ``outer`` ends.
+    """Return R for the masses of a blanket itself, without its ``inner`` and ``outer`` ends.
 
-    Each end has an R of its own: spreading masses, as an ``outer`` end does, only raises the range,
-    the maximum and the second moment; uniting components, as an ``inner`` end does, only lowers
-    them.
+    Each end has its own R: spreading masses, as an ``outer`` end does, raises the range, the
+    maximum and the second moment. Uniting components, as an ``inner`` end does, lowers them.
     """
     used = (blanket.a > 0.0) | (blanket.b > 0.0)
     if (blanket.c[used] == 0.0).any():
-        return lambda lo, hi, side: [_NO_DRIFT]
-    ways = (_OneWay.of(blanket), _OneWay.of(blanket.swap()))
-    return lambda lo, hi, side: (way.loss(lo, hi, side) for way in ways)
+        return lambda lo, hi, side: [_TRIVIAL_LOSS]
+    directions = (_BlanketLoss.of(blanket), _BlanketLoss.of(blanket.swap()))
+    return lambda lo, hi, side: (direction.loss(lo, hi, side) for direction in directions)
 
 
 def generic(eps0: float) -> Losses:
-    """What is true of R for every ε₀-LDP randomizer: γ lies between e^{−ε₀} and 1."""
-    return _of_similarity(eps0, math.exp(-eps0), 1.0)
+    """Return bounds of R for every ε₀-LDP randomizer: γ lies between e^{−ε₀} and 1."""
+    return _losses_by_similarity(eps0, math.exp(-eps0), 1.0)
 
 
 def with_similarity(blanket: Decomposition, eps0: float) -> Losses:
-    """What is true of R for every ε₀-LDP randomizer with the γ of a blanket.
+    """Return bounds of R for every ε₀-LDP randomizer with the γ of a blanket.
 
-    γ = Σc is the total variation similarity. Of a blanket that is only surrounded from both sides
-    it is not known well enough, and nothing is claimed.
+    γ = Σc is the total variation similarity. If the blanket has ends, γ is not known well enough,
+    and the bounds are 1.
     """
     if blanket.outer is not None:
-        return lambda lo, hi, side: [_NO_DRIFT]
+        return lambda lo, hi, side: [_TRIVIAL_LOSS]
     gamma = math.fsum(blanket.c)
     slack = 2.0 * blanket.rel_err + (blanket.c.size + 32.0) * _U
-    return _of_similarity(eps0, gamma, gamma, slack)
+    return _losses_by_similarity(eps0, gamma, gamma, slack)
 
 
-def _of_similarity(eps0: float, least: float, most: float, uncertain: float = 0.0) -> Losses:
-    """What follows from ε₀ and least ≤ γ ≤ most, each off by a share ``uncertain`` at most.
+def _losses_by_similarity(
+    eps0: float, min_gamma: float, max_gamma: float, gamma_err: float = 0.0
+) -> Losses:
+    """Return bounds of R by ε₀ and two bounds of γ, whose relative error is at most `gamma_err`.
 
     With t = e^ε and e = e^{ε₀}, γa_j/c_j and γb_j/c_j have mean 1 and lie in [γ, γe]. Therefore L
     has at most the range γ(e − 1)(t + 1), the maximum γ(e − t) and the second moment
-    γ(e(t² + 1) − 2t), where ``most`` stands for γ. For the law of M, ``least`` does.
+    γ(e(t² + 1) − 2t), with the upper bound for γ. The law of M has the lower bound.
     """
     e, growth = math.exp(eps0), math.expm1(eps0)
-    slack = (32.0 + 4.0 * eps0) * _U + uncertain
+    slack = (32.0 + 4.0 * eps0) * _U + gamma_err
 
     def losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
-        # Over a, all three fall in ε.
-        widen = most * (1.0 + side * slack)
+        # Divided by a, all three fall in ε.
+        widen = max_gamma * (1.0 + side * slack)
         s = 1.0 / math.expm1(hi)
         loss = Loss(
             drift=math.expm1(lo),
             top=math.expm1(eps0 - hi) / -math.expm1(-hi) * widen,
             spread=growth * (1.0 + 2.0 * s) * widen,
             square=(e + 2.0 * growth * s * (s + 1.0)) * widen,
-            gamma=min(least * (1.0 - side * slack), 1.0),
-            rest=max(1.0 - least + side * slack, 0.0),
+            gamma=min(min_gamma * (1.0 - side * slack), 1.0),
+            rest=max(1.0 - min_gamma + side * slack, 0.0),
         )
         return [loss]
 
@@ -151,31 +172,33 @@ def _of_similarity(eps0: float, least: float, most: float, uncertain: float = 0.
 
 
 def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> float:
-    """P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) for the prefactor P and the rate x; at most 1.
+    """Return P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n), at most 1, rounded to the side.
 
-    `prefactor` and `rate` may be off by 64 roundings; the result is on the given side regardless.
+    `prefactor` is P and `rate` is x. Both may have errors of 64 roundings.
     """
     if side == BELOW:
         prefactor = min(prefactor, 1e300)
     if not (0.0 < prefactor < math.inf and rate < math.inf):
-        # Out of the range of floats.
+        # The result is out of the range of floats.
         return 1.0 if side == ABOVE else 0.0
-    # Beyond this γe^{−x} would underflow; where D > 0, x is at most 2.
-    largest = 700.0 + math.log(loss.gamma)
-    if rate > largest:
+    # Beyond this rate γe^{−x} would underflow. If D > 0, x is at most 2.
+    max_rate = 700.0 + math.log(loss.gamma)
+    if rate > max_rate:
         if side == BELOW:
             return 0.0
-        rate = largest
-    hidden = -loss.gamma * math.expm1(-rate)
-    seen = loss.gamma * math.exp(-rate)
-    log_factor = math.log1p(-hidden) if hidden < 0.5 else math.log(loss.rest + seen)
+        rate = max_rate
+    # γ(1 − e^{−x}) and γe^{−x}.
+    lost = -loss.gamma * math.expm1(-rate)
+    remaining = loss.gamma * math.exp(-rate)
+    log_factor = math.log1p(-lost) if lost < 0.5 else math.log(loss.rest + remaining)
     exponent = n * log_factor
-    # 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, the share of M ≥ 1.
-    ratio = seen / math.exp(log_factor)
+    # `occupied` is 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, the share of M ≥ 1.
+    ratio = remaining / math.exp(log_factor)
     occupied = -math.expm1(n * math.log1p(-ratio)) if ratio < 1.0 else 1.0
     parts = (math.log(prefactor), -math.log(loss.gamma), -math.log(n))
-    # −log E e^{−xM} is concave in x and 0 at 0: its relative error is at most that of x. What
-    # γe^{−x} loses, x relative errors of x, can only enter through `occupied`, and one to one.
+    # −log E e^{−xM} is concave in x and 0 at 0: its relative error is at most that of x. The
+    # relative error of γe^{−x}, which is x times that of x, can only enter through `occupied`, one
+    # to one.
     margin = 128.0 * _U * (1.0 + rate - exponent + math.fsum(map(abs, parts)))
     logarithm = math.fsum([exponent, math.log(occupied), *parts]) + side * margin
     value = math.exp(min(logarithm, 0.0))
@@ -184,7 +207,7 @@ def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> flo
 
 
 @dataclass(frozen=True, eq=False)
-class _OneWay:
+class _BlanketLoss:
     """R in one direction, for a blanket whose components all have c > 0.
 
     Arrays have shape (J,): ``shift`` is (a − b)/c and ``weight`` is b/c. ``rel_err`` bounds
@@ -200,7 +223,7 @@ class _OneWay:
     slack: float
 
     @classmethod
-    def of(cls, blanket: Decomposition) -> _OneWay:
+    def of(cls, blanket: Decomposition) -> _BlanketLoss:
         used = blanket.c > 0.0
         a, b, c = blanket.a[used], blanket.b[used], blanket.c[used]
         rel_err = 1.01 * blanket.rel_err
@@ -215,14 +238,15 @@ class _OneWay:
         )
 
     def loss(self, lo: float, hi: float, side: int) -> Loss:
+        """Return bounds of R over an interval of ε; see `Loss`."""
         with np.errstate(over="ignore", invalid="ignore"):
             first, first_err = self._values(lo)
             last, last_err = self._values(hi)
-            # The values are straight lines, so each is least and largest at the ends.
-            least = np.minimum(first + side * first_err, last + side * last_err)
-            most = np.maximum(first - side * first_err, last - side * last_err)
-            top, bottom = float(least.max()), float(most.min())
-            size = np.maximum(np.maximum(least, -most), 0.0)
+            # The values are straight lines, so that they are extreme at the ends.
+            smallest_values = np.minimum(first + side * first_err, last + side * last_err)
+            largest_values = np.maximum(first - side * first_err, last - side * last_err)
+            top, bottom = float(smallest_values.max()), float(largest_values.min())
+            size = np.maximum(np.maximum(smallest_values, -largest_values), 0.0)
             square = float((self.c * size * size).sum())
         scale = self.gamma * (1.0 + side * self.slack)
         return Loss(
@@ -235,80 +259,84 @@ class _OneWay:
         )
 
     def _values(self, eps: float) -> tuple[FloatArray, FloatArray]:
-        """Values of R/γ at ε, and how far the true ones may be from them."""
+        """Return the values of R/γ at ε, (J,), and bounds of their errors."""
         s = 1.0 / math.expm1(eps)
         values = s * self.shift - self.weight
         terms = s * np.abs(self.shift) + self.weight
-        # Errors of the masses count for s(a + e^ε b)/c, which is at most the terms and 2sb/c.
+        # Errors of the masses have the weight s(a + e^ε b)/c, at most the terms and 2sb/c.
         error = (16.0 * _U + 2.0 * self.rel_err) * terms + 4.0 * self.rel_err * s * self.weight
         return values, error
 
 
 _SOURCE = "Balle, Bell, Gascón and Nissim, CRYPTO 2019"
 
-# Of R, n and the side: what an inequality says of D.
+# Returns the bound of D by an inequality, for R, n and the side.
 Inequality = Callable[[Loss, int, int], float]
 
 
-def _of_blanket(blanket: Decomposition, _: float) -> Losses:
+def _losses_of_blanket(blanket: Decomposition, _: float) -> Losses:
     return specific(blanket)
 
 
-def _of_eps0(_: None, eps0: float) -> Losses:
+def _losses_of_eps0(_: None, eps0: float) -> Losses:
     return generic(eps0)
 
 
-# Endings of names and labels, and what a blanket and ε₀ say of R: where the blanket is known, for
-# all ε₀-LDP randomizers, and where γ is known of it.
-_KNOWN: Sequence[tuple[str, str, Callable[[Any, float], Losses]]] = (
-    ("", "", _of_blanket),
-    ("_generic", ", generic", _of_eps0),
+# The variants of each bound: the ending of its name, that of its label, and a function from the
+# blanket and ε₀ to R. It uses the blanket, ε₀ alone, or ε₀ and γ.
+_VARIANTS: Sequence[tuple[str, str, Callable[[Any, float], Losses]]] = (
+    ("", "", _losses_of_blanket),
+    ("_generic", ", generic", _losses_of_eps0),
     ("_similarity", ", γ known", with_similarity),
 )
 
 
-def _bounds(name: str, label: str, inequality: Inequality) -> list[Bound]:
-    """What an inequality gives, for each of what is `_KNOWN`."""
+def _inequality_bounds(name: str, label: str, inequality: Inequality) -> list[Bound]:
+    """Return the bounds by an inequality, one for each of `_VARIANTS`."""
     return [
-        _bound(name + ending, label + words, inequality, losses_of)
-        for ending, words, losses_of in _KNOWN
+        _inequality_bound(name + name_ending, label + label_ending, inequality, losses_of)
+        for name_ending, label_ending, losses_of in _VARIANTS
     ]
 
 
-def _bound(
+def _inequality_bound(
     name: str, label: str, inequality: Inequality, losses_of: Callable[[Any, float], Losses]
 ) -> Bound:
-    def enclosed(
+    """Return the bound by an inequality for the losses of a blanket and ε₀."""
+
+    def enclose(
         blanket: Decomposition | None, eps0: float, evaluate: Callable[[Losses], Enclosure]
     ) -> Enclosure:
-        """From below by the blanket's ``inner`` end and from above by its ``outer`` one."""
-        if losses_of is not _of_blanket or blanket is None or blanket.is_finite():
+        """Return an enclosure by the blanket, or by its ``inner`` and ``outer`` ends."""
+        if losses_of is not _losses_of_blanket or blanket is None or blanket.is_finite():
             return evaluate(losses_of(blanket, eps0))
         inner, outer = (evaluate(losses_of(end, eps0)) for end in blanket.bounds())
         return Enclosure(min(inner.lower, outer.lower), outer.upper)
 
     def epsilon(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
-        n, target = at.require("n"), at.require("delta")
-        return enclosed(
-            blanket, eps0, lambda losses: smallest_eps(inequality, losses, eps0, n, target)
+        n, delta = at.require("n"), at.require("delta")
+        return enclose(
+            blanket,
+            eps0,
+            lambda losses: smallest_eps_of_inequality(inequality, losses, eps0, n, delta),
         )
 
     def delta(blanket: Decomposition | None, eps0: float, at: Setting) -> Enclosure:
         n, eps = at.require("n"), at.require("eps")
-        return enclosed(blanket, eps0, lambda losses: delta_enclosed(inequality, losses, eps, n))
+        return enclose(blanket, eps0, lambda losses: delta_enclosure(inequality, losses, eps, n))
 
     return closed_form(
         name,
         Kind.UPPER,
         label=label,
         source=_SOURCE,
-        knows_mechanism=losses_of is not _of_eps0,
+        knows_mechanism=losses_of is not _losses_of_eps0,
         quantities={"epsilon": epsilon, "delta": delta},
     )
 
 
-def delta_enclosed(inequality: Inequality, losses: Losses, eps: float, n: int) -> Enclosure:
-    """The larger of the bounds in the two directions at ε ≥ 0; at most 1."""
+def delta_enclosure(inequality: Inequality, losses: Losses, eps: float, n: int) -> Enclosure:
+    """Return an enclosure of the larger bound of both directions at ε ≥ 0; at most 1."""
     upper = delta_above(inequality, losses, eps, n)
     if not _SMALLEST_EPS <= eps <= _LARGEST_EPS:
         return Enclosure(0.0, upper)
@@ -317,34 +345,34 @@ def delta_enclosed(inequality: Inequality, losses: Losses, eps: float, n: int) -
 
 
 def delta_above(inequality: Inequality, losses: Losses, eps: float, n: int) -> float:
-    """The larger of the bounds in the two directions at ε, or a little more; at most 1."""
+    """Return the larger bound of both directions at ε, rounded up; at most 1."""
     if eps < _SMALLEST_EPS:
         return 1.0
     eps = min(eps, _LARGEST_EPS)
     return max(inequality(loss, n, ABOVE) for loss in losses(eps, eps, ABOVE))
 
 
-def smallest_eps(
+def smallest_eps_of_inequality(
     inequality: Inequality, losses: Losses, eps0: float, n: int, delta: float
 ) -> Enclosure:
-    """Enclosure of the smallest ε in (0, ε₀] at which the bound is at most δ, or of ε₀.
+    """Return an enclosure of the smallest ε in (0, ε₀] at which the bound is at most δ, or of ε₀.
 
-    The bounds need not fall in ε (for small n they turn and rise), so intervals are discarded from
-    the left, halved as needed, where the bound certainly exceeds δ all over them.
+    The bounds need not fall in ε (for small n they turn and rise). Therefore intervals are
+    discarded from the left if the bound certainly exceeds δ all over them, and are halved if not.
     """
     lower = None
-    tolerance = _TOLERANCE
+    rtol = _EPS_RTOL
     pending = [(min(_SMALLEST_EPS, eps0), eps0)]
     for examined in itertools.count(1):
         if not pending:
             break
-        if examined % _PATIENCE == 0:
-            # The bound all but touches δ. Be content with less instead of creeping along.
-            tolerance *= 10.0
+        if examined % _MAX_INTERVALS == 0:
+            # The bound nearly touches δ, where narrow intervals would take too long.
+            rtol *= 10.0
         lo, hi = pending.pop()
         if any(inequality(loss, n, BELOW) > delta for loss in losses(lo, hi, BELOW)):
             continue
-        if hi - lo > tolerance * hi:
+        if hi - lo > rtol * hi:
             middle = math.sqrt(lo * hi)
             pending += [(middle, hi), (lo, middle)]
             continue
@@ -354,19 +382,11 @@ def smallest_eps(
     return Enclosure(eps0 if lower is None else lower, eps0)
 
 
-# The blanket bound by Hoeffding's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
-#
-# For m independent copies of L with mean −a and range b, Pr[ΣL ≥ s] ≤ e^{−2(s + ma)²/(mb²)}. The
-# rate at s = 0 is 2ma²/b² and its slope 4a/b², so that (see above)
-#
-#     E[(ΣL)₊] ≤ b²/(4a) · e^{−2ma²/b²}.
-
-
 def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
-    """Bound on δ in one direction, off at most by rounding to the given side (above)."""
+    """Return the bound of D in one direction, rounded to the side."""
     if loss.drift <= 0.0:
         return 1.0
-    # As E[R] = −1, a range other than 0 is no smaller than rounding and its square no underflow.
+    # As E[R] = −1, a range other than 0 is at least a rounding error, and its square is not 0.
     squared_range = max(loss.spread, 0.0) * loss.spread
     if squared_range == 0.0:
         return 0.0
@@ -374,34 +394,15 @@ def hoeffding_divergence(loss: Loss, n: int, side: int) -> float:
     return average(loss, prefactor, 2.0 / squared_range, n, side)
 
 
-_HOEFFDING = _bounds("blanket_hoeffding", "blanket, Hoeffding", hoeffding_divergence)
+_HOEFFDING = _inequality_bounds("blanket_hoeffding", "blanket, Hoeffding", hoeffding_divergence)
 HOEFFDING, HOEFFDING_GENERIC, HOEFFDING_SIMILARITY = _HOEFFDING
 
 
-# The blanket bound by Bennett's inequality (Balle, Bell, Gascón and Nissim, CRYPTO 2019).
-#
-# Let L have mean −a, maximum b₊ > 0 and second moment c. As (e^y − 1 − y)/y² rises in y,
-# E[e^{λL}] ≤ 1 − λa + c(e^{λb₊} − 1 − λb₊)/b₊² for λ ≥ 0. This needs the *uncentred* maximum with
-# the *second moment*: with the variance in place of c it is false. By log(1 + y) ≤ y and Chernoff's
-# bound, for m independent copies
-#
-#     log Pr[ΣL ≥ s] ≤ −max_λ {λ(s + ma) − mc(e^{λb₊} − 1 − λb₊)/b₊²}.
-#
-# At s = 0 the maximum is at λ = log(1 + u)/b₊, u = ab₊/c, which is also the slope of the rate in
-# s. So (see above)
-#
-#     E[(ΣL)₊] ≤ b₊/log(1 + u) · e^{−(mc/b₊²)((1 + u)log(1 + u) − u)}.
-#
-# For R = L/a with maximum ρ and second moment σ, u = ρ/σ, the prefactor is aσ · u/log(1 + u) and
-# the rate per copy κ(u)/σ with κ(u) = ((1 + u)log(1 + u) − u)/u², which stays tame as b₊ → 0.
-# Where b₊ ≤ 0, D is 0 and so is the bound.
-
-
 def bennett_divergence(loss: Loss, n: int, side: int) -> float:
-    """Bound on δ in one direction, off at most by rounding to the given side (above)."""
+    """Return the bound of D in one direction, rounded to the side."""
     if loss.drift <= 0.0:
         return 1.0
-    # An interval whose end is the first ε with b₊ = 0 still has b₊ > 0 inside.
+    # An interval that ends at the first ε with b₊ = 0 has b₊ > 0 inside.
     if loss.top < 0.0 or (loss.top == 0.0 and side == ABOVE) or loss.square <= 0.0:
         return 0.0
     u = loss.top / loss.square
@@ -411,7 +412,7 @@ def bennett_divergence(loss: Loss, n: int, side: int) -> float:
 
 
 def _kappa(u: float) -> float:
-    """((1 + u)log(1 + u) − u)/u² for u ≥ 0, to a relative accuracy of some 40 roundings."""
+    """Return ((1 + u)log(1 + u) − u)/u² for u ≥ 0, with a relative error of about 40 roundings."""
     if u > _SERIES_UP_TO:
         return ((1.0 + u) * math.log1p(u) - u) / u / u
     total = 0.0
@@ -420,20 +421,19 @@ def _kappa(u: float) -> float:
     return total
 
 
-_BENNETT = _bounds("blanket_bennett", "blanket, Bennett", bennett_divergence)
+_BENNETT = _inequality_bounds("blanket_bennett", "blanket, Bennett", bennett_divergence)
 BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _BENNETT
 
 
-# The smaller of the blanket's bounds by Hoeffding's and by Bennett's inequality.
+def _smaller_bound(name: str, label: str, *bounds: Bound) -> Bound:
+    """Return the bound that is the smaller one of bounds of the same quantities."""
 
-
-def _smaller(name: str, label: str, *bounds: Bound) -> Bound:
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        each = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
+        evaluations = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            found = [one(settings) for one in each]
-            return [smallest(answers) for answers in zip(*found, strict=True)]
+            rows = [evaluation(settings) for evaluation in evaluations]
+            return [smallest(answers) for answers in zip(*rows, strict=True)]
 
         return evaluate
 
@@ -449,6 +449,6 @@ def _smaller(name: str, label: str, *bounds: Bound) -> Bound:
 
 
 BLANKET_BEST, BLANKET_BEST_GENERIC, BLANKET_BEST_SIMILARITY = (
-    _smaller(f"blanket_best{ending}", f"blanket, best inequality{words}", *bounds)
-    for (ending, words, _), *bounds in zip(_KNOWN, _HOEFFDING, _BENNETT, strict=True)
+    _smaller_bound(f"blanket_best{name_ending}", f"blanket, best inequality{label_ending}", *bounds)
+    for (name_ending, label_ending, _), *bounds in zip(_VARIANTS, _HOEFFDING, _BENNETT, strict=True)
 )

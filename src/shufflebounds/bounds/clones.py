@@ -1,4 +1,4 @@
-"""Bounds of clones, which know ε₀ and, at most, what the victim's two inputs report."""
+"""Bounds by clones, which look at ε₀ and, at most, at the laws of the victim's two inputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,25 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
 
+# Relative rounding error of a formula for ε: a dozen roundings of 2⁻⁵³, with room to spare.
+_FORMULA_ERR = 2.0**-46
+# Relative rounding error of the masses c of a clone: those of exp, a sum and a product.
+_MASSES_ERR = 2.0**-50
+# Shares of δ that `clone_advanced` tries for the single rounds. The composition has the rest of δ.
+_ADVANCED_SHARES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
+
 
 def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
-    """What the standard clone becomes once it is told R(x₁⁰) and R(x₁¹): c = (a + b)/(2e^{ε₀}).
+    """Return the standard clone of a randomizer with these R(x₁⁰), R(x₁¹): c = (a + b)/(2e^{ε₀}).
 
     Parameters
     ----------
     decomposition
-        Of an ε₀-LDP randomizer R, of which a and b are used: R(x₁⁰) and R(x₁¹). Where it has an
-        ``inner`` (``outer``) end, the a and b of that end must be a post-processing of those of R
-        (those of R one of the end's), as for every mechanism of this package.
+        A decomposition of an ε₀-LDP randomizer R. Only its a and b are used: R(x₁⁰) and R(x₁¹).
+        If it has an ``inner`` (``outer``) end, the a and b of that end must be a post-processing of
+        those of R (those of R one of the end's), as for every mechanism of this package.
     eps0
-        ε₀ of the whole report, natural log.
+        ε₀ of all that a user sends, natural log.
 
     Raises ValueError for a bad argument.
 
@@ -37,22 +44,23 @@ def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
     Proof: docs/variation-ratio.md, section 5.
     """
     half = math.exp(-validation.eps0(eps0)) / 2.0
-    return _with_sure(require("decomposition", decomposition), lambda a, b: (a + b) * half)
+    return _replace_c(require("decomposition", decomposition), lambda a, b: (a + b) * half)
 
 
-def _with_sure(
-    decomposition: Decomposition, sure: Callable[[FloatArray, FloatArray], FloatArray]
+def _replace_c(
+    decomposition: Decomposition, masses: Callable[[FloatArray, FloatArray], FloatArray]
 ) -> Decomposition:
-    """The same a and b, at both ends, with what others are sure of made of them."""
+    """Return the decomposition with c = masses(a, b), also at its ends."""
     inner, outer = (
-        end and _with_sure(end, sure) for end in (decomposition.inner, decomposition.outer)
+        end and _replace_c(end, masses) for end in (decomposition.inner, decomposition.outer)
     )
     a, b = decomposition.a, decomposition.b
-    # The roundings of exp, a sum and the product.
-    return Decomposition(a, b, sure(a, b), decomposition.rel_err + 2.0**-50, inner, outer)
+    return Decomposition(a, b, masses(a, b), decomposition.rel_err + _MASSES_ERR, inner, outer)
 
 
-def _of_eps0(clone: Callable[[float], Decomposition]) -> PairsOf:
+def _clone_candidates(clone: Callable[[float], Decomposition]) -> PairsOf:
+    """Return a function that returns the clone of a protocol's ε₀ as its only candidate."""
+
     def candidates(protocol: Protocol) -> tuple[Candidate, ...]:
         if protocol.eps0 is None or math.isinf(protocol.eps0):
             raise ValueError("clones need a randomizer with an eps0, got one without")
@@ -67,7 +75,7 @@ CLONE = divergence_bound(
     label="clone",
     source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
     knows_mechanism=False,
-    candidates=_of_eps0(standard_clone),
+    candidates=_clone_candidates(standard_clone),
 )
 
 STRONGER_CLONE = divergence_bound(
@@ -77,7 +85,7 @@ STRONGER_CLONE = divergence_bound(
     source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
     "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
     knows_mechanism=False,
-    candidates=_of_eps0(stronger_clone),
+    candidates=_clone_candidates(stronger_clone),
 )
 
 CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
@@ -91,30 +99,27 @@ CLONE_ADVANCED = theorem_bound(
     "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1; Kairouz, Oh and Viswanath, ICML 2015, "
     "Theorem 3.5, with the best of several shares of δ",
     advanced,
-    (0.001, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9),
-    _of_eps0(standard_clone),
+    _ADVANCED_SHARES,
+    _clone_candidates(standard_clone),
     False,
 )
 
 
-# Users of whom some surely report like the victim: the reduction of Girgis et al.
-
-
 def same_input_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
-    """Girgis et al., CCS 2021, Theorem 3.6, as a decomposition: c = R(x₁¹)/e^{ε₀}.
+    """Return the decomposition of Girgis et al., CCS 2021, Theorem 3.6: c = R(x₁¹)/e^{ε₀}.
 
-    Of an ε₀-LDP randomizer R every report is one of R(x₁¹) with probability e^{−ε₀} at least, and
-    all others are given away. Its divergence is that of the theorem's special case, m + 1 users of
-    the same input, averaged over m ~ Bin(n − 1, e^{−ε₀}). It is never below that of the blanket.
+    For an ε₀-LDP randomizer R every report is one of R(x₁¹) with a probability of at least e^{−ε₀}.
+    All other reports are given away. The divergence is that of the theorem's special case, m + 1
+    users of the same input, averaged over m ~ Bin(n − 1, e^{−ε₀}). It is never below that of the
+    blanket.
 
-    `decomposition` and its ends are as for `clones.coarsened_clone`: a and b are used, R(x₁⁰) and
-    R(x₁¹). `eps0` is ε₀ of the whole report, natural log. Raises ValueError for a bad argument.
+    The arguments are those of `coarsened_clone`. Raises ValueError for a bad argument.
     """
-    sure = math.exp(-validation.eps0(eps0))
-    return _with_sure(require("decomposition", decomposition), lambda _, b: b * sure)
+    probability = math.exp(-validation.eps0(eps0))
+    return _replace_c(require("decomposition", decomposition), lambda _, b: b * probability)
 
 
-def _candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+def _same_input_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
     eps0 = protocol.eps0
     if eps0 is None or math.isinf(eps0):
         raise ValueError("girgis_reduction needs a randomizer with an eps0, got one without")
@@ -129,52 +134,48 @@ REDUCTION = divergence_bound(
     Kind.UPPER,
     label="Girgis et al., Theorem 3.6",
     source="Girgis et al., CCS 2021, Theorem 3.6",
-    candidates=_candidates,
+    candidates=_same_input_candidates,
 )
 
 
-# Bounds on ε in closed form that know nothing of a randomizer but its ε₀.
-
-# A dozen roundings of 2⁻⁵³, with room to spare.
-_ROUNDING = 2.0**-46
-
-
 def clone_closed_form(eps0: float, n: int, delta: float) -> Enclosure:
-    """ε of Feldman, McMillan and Talwar (FOCS 2021), Theorem 3.1.
+    """Return ε by Feldman, McMillan and Talwar (FOCS 2021), Theorem 3.1.
 
     For ε₀ ≤ log(n / (16 log(4/δ))),
     ε = log(1 + (e^{ε₀} − 1)/(e^{ε₀} + 1) · (8 √(e^{ε₀} log(4/δ) / n) + 8 e^{ε₀} / n)).
-    Outside that range, decided a hair on the safe side, the answer is ε₀. The paper has 2/δ in the
+    Outside that range, and within rounding of its end, the answer is ε₀. The paper has 2/δ in the
     range; the authors' own code has 4/δ, and their tracker calls the 2 a typo.
     """
     log_inverse = -math.log(delta)
     largest = math.log(n) - math.log(16.0 * (math.log(4.0) + log_inverse))
-    if eps0 > largest - _ROUNDING * math.log(n):
+    if eps0 > largest - _FORMULA_ERR * math.log(n):
         return Enclosure(eps0, eps0)
     share = math.exp(eps0) / n
     noise = 8.0 * math.sqrt(share * (math.log(4.0) + log_inverse)) + 8.0 * share
-    return _capped(math.log1p(math.tanh(eps0 / 2.0) * noise), eps0)
+    return _enclose_rounded(math.log1p(math.tanh(eps0 / 2.0) * noise), eps0)
 
 
 def erlingsson(eps0: float, n: int, delta: float) -> Enclosure:
-    """ε of Erlingsson et al. (SODA 2019).
+    """Return ε by Erlingsson et al. (SODA 2019).
 
     For n ≥ 1000, ε₀ < 1/2 and δ < 1/100, ε = 12 ε₀ √(log(1/δ) / n). Otherwise the answer is ε₀.
     Wang et al. (PVLDB 2024) draw it as EFMRTT19.
     """
     if not (n >= 1000 and eps0 < 0.5 and delta < 0.01):
         return Enclosure(eps0, eps0)
-    return _capped(12.0 * eps0 * math.sqrt(-math.log(delta) / n), eps0)
+    return _enclose_rounded(12.0 * eps0 * math.sqrt(-math.log(delta) / n), eps0)
 
 
-def _capped(eps: float, eps0: float) -> Enclosure:
-    """Room for the rounding of `eps`, but never above ε₀."""
-    return Enclosure(min(eps * (1.0 - _ROUNDING), eps0), min(eps * (1.0 + _ROUNDING), eps0))
+def _enclose_rounded(eps: float, eps0: float) -> Enclosure:
+    """Return an enclosure of the value of a formula for ε, whose ends are at most ε₀."""
+    return Enclosure(min(eps * (1.0 - _FORMULA_ERR), eps0), min(eps * (1.0 + _FORMULA_ERR), eps0))
 
 
-def _formula_of_eps0(
+def _eps0_bound(
     name: str, label: str, source: str, epsilon: Callable[[float, int, float], Enclosure]
 ) -> Bound:
+    """Return the bound by a formula of ε₀, n and δ."""
+
     def formula(_: None, eps0: float, at: Setting) -> Enclosure:
         return epsilon(eps0, at.require("n"), at.require("delta"))
 
@@ -188,12 +189,12 @@ def _formula_of_eps0(
     )
 
 
-CLONE_CLOSED_FORM = _formula_of_eps0(
+CLONE_CLOSED_FORM = _eps0_bound(
     "clone_closed_form",
     "clone, closed form",
     "Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1, for eps0 <= log(n/(16 log(4/delta)))",
     clone_closed_form,
 )
-ERLINGSSON = _formula_of_eps0(
+ERLINGSSON = _eps0_bound(
     "erlingsson", "Erlingsson et al.", "Erlingsson et al., SODA 2019", erlingsson
 )

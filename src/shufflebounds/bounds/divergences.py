@@ -19,15 +19,14 @@ from shufflebounds.accounting.many_pairs import (
     pairs_to_try,
 )
 from shufflebounds.accounting.renyi import DEFAULT_RTOL as RENYI_RTOL
-from shufflebounds.accounting.renyi import bounds as renyi_bounds
-from shufflebounds.accounting.renyi import renyi
+from shufflebounds.accounting.renyi import renyi, renyi_bounds
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
     DIVERGENCES,
     Answer,
-    Asked,
     Bound,
+    DivergencePoint,
     Evaluate,
     Kind,
     Numerics,
@@ -43,46 +42,56 @@ from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
-# Divergences of several rounds: compositions of a bound's decompositions.
+# Largest number of dataset pairs of the first part that are composed for a lower bound.
+_MAX_COMPOSED_DATASETS = 4
+# Largest number of pairs that are all computed; if there are more, some of them are sorted out.
+_MAX_ALL_COMPUTED = 4
+# Relative width of the Rényi divergences that Rényi accounting converts.
+_ACCOUNTED_RTOL = 1e-3
+# Share of ε by which the orders that Rényi accounting leaves out may give less.
+_ORDERS_SHARE = 1e-3
+# Relative width of ε by Rényi accounting above which the answer has a shortfall.
+_LARGEST_ACCOUNTED_RTOL = 1e-2
 
-# Dataset pairs of a part that are composed, each of which takes a while.
-_TRIES = 4
 
-
-def of_rounds(
-    kind: Kind, pairs_of: PairsOf, quantity: str, asked: Asked, rtol: float | None
+def _composed_answer(
+    kind: Kind, pairs_of: PairsOf, quantity: str, point: DivergencePoint, rtol: float | None
 ) -> Answer:
-    """Of several rounds: of one pair of datasets in all of them, or of the worst in each."""
+    """Return the answer about several rounds.
+
+    A lower bound is that of one pair of datasets in all rounds, any other bound that of the worst
+    pair in each round.
+    """
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
-    def answer(chosen: Sequence[Sequence[Candidate]]) -> Answer:
+    def answer(pairs_by_part: Sequence[Sequence[Candidate]]) -> Answer:
         composed = compose(
             ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
-            for pairs, part in zip(chosen, asked.parts, strict=True)
+            for pairs, part in zip(pairs_by_part, point.parts, strict=True)
         )
-        found = attempt(lambda: function(composed, asked.at, rtol=rtol))
-        # The worst may be another in each round.
-        return found.of(chosen[0][0]) if all(len(pairs) == 1 for pairs in chosen) else found
+        composed_answer = attempt(lambda: function(composed, point.at, rtol=rtol))
+        if all(len(pairs) == 1 for pairs in pairs_by_part):
+            return composed_answer.of(pairs_by_part[0][0])
+        # Each round may have another worst pair, so that the answer has no names.
+        return composed_answer
 
-    several = [pairs_of(part.protocol) for part in asked.parts]
+    pairs_by_part = [pairs_of(part.protocol) for part in point.parts]
     if kind is not Kind.LOWER:
-        # Another pair may be the worst in every round, which no maximum over pairs covers.
-        return answer(several)
-    # Those that tell the inputs apart best come first. The two datasets are the same in all parts.
-    first, *rest = several
+        return answer(pairs_by_part)
+    # The pairs that tell the inputs apart best come first. Both datasets are the same in all parts.
+    first_pairs, *further_pairs = pairs_by_part
     choices = (
         [[pair], *([other] for other in others)]
-        for pair in first[:_TRIES]
-        for others in product(*([x for x in pairs if x.name == pair.name] for pairs in rest))
+        for pair in first_pairs[:_MAX_COMPOSED_DATASETS]
+        for others in product(
+            *([x for x in pairs if x.name == pair.name] for pairs in further_pairs)
+        )
     )
     return largest(map(answer, choices), kind)
 
 
-# The largest divergence of many pairs, most of which need no precise answer.
-
-
-def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
-    """The largest of all pairs or, of lower bounds, the largest that was found."""
+def largest_of_pairs(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
+    """Return the largest answer of many pairs; a lower bound leaves out unpromising pairs."""
     select = pairs_to_try if kind is Kind.LOWER else candidates_to_ask
     answers: list[Answer] = []
     decompositions = [pair.decomposition for pair in pairs]
@@ -91,27 +100,24 @@ def largest_answer(kind: Kind, pairs: Sequence[Candidate], question: Question) -
     return largest(answers, kind)
 
 
-# Rényi divergences of decompositions.
-
-
-def renyi_answers(
+def _renyi_answers(
     kind: Kind,
     pairs_of: PairsOf,
     protocol: Protocol,
     settings: Sequence[Setting],
     numerics: Numerics,
 ) -> list[Answer]:
-    """The largest divergence of all pairs at each setting, times rounds; all orders at once.
+    """Return the largest Rényi divergence of all pairs, times rounds, at each setting.
 
-    For a lower bound that is attained by one pair of datasets in all rounds. Raises ValueError for
-    one of several kinds of shuffles, which may be worst in different directions.
+    A lower bound is that of one pair of datasets in all rounds. Raises ValueError for a lower bound
+    of several kinds of shuffles, which may be worst in different directions.
     """
     groups: dict[int, list[Setting]] = {}
     for setting in settings:
         groups.setdefault(setting.require("n"), []).append(setting)
-    found: dict[Setting, Answer] = {}
-    for n, some in groups.items():
-        orders = [setting.require("order") for setting in some]
+    answers: dict[Setting, Answer] = {}
+    for n, group in groups.items():
+        orders = [setting.require("order") for setting in group]
         parts = protocol.parts(n)
         if kind is Kind.LOWER and len(parts) > 1:
             raise ValueError(
@@ -121,62 +127,62 @@ def renyi_answers(
         rows = [
             [
                 _scaled(answer, part.times)
-                for answer in _largest(kind, pairs_of, part, orders, numerics)
+                for answer in _largest_renyi(kind, pairs_of, part, orders, numerics)
             ]
             for part in parts
         ]
-        sums = [reduce(_plus, column) for column in zip(*rows, strict=True)]
-        found |= {
+        sums = [reduce(_sum, column) for column in zip(*rows, strict=True)]
+        answers |= {
             setting: _scaled(answer, setting.rounds or 1)
-            for setting, answer in zip(some, sums, strict=True)
+            for setting, answer in zip(group, sums, strict=True)
         }
-    return [found[setting] for setting in settings]
+    return [answers[setting] for setting in settings]
 
 
-def _largest(
+def _largest_renyi(
     kind: Kind, pairs_of: PairsOf, part: Shuffles, orders: list[float], numerics: Numerics
 ) -> list[Answer]:
+    """Return the largest Rényi divergence of all pairs in one shuffle, at each order."""
     draws = part.protocol.draws(part.n)
     rows = [
         [
-            Answer(one.enclosure, pair.differing, pair.others, one.shortfall)
-            for one in _at(pair.decomposition, draws, orders, numerics)
+            Answer(answer.enclosure, pair.differing, pair.others, answer.shortfall)
+            for answer in _renyi_at_orders(pair.decomposition, draws, orders, numerics)
         ]
         for pair in pairs_of(part.protocol)
     ]
     return [largest(column, kind) for column in zip(*rows, strict=True)]
 
 
-def _at(
+def _renyi_at_orders(
     decomposition: Decomposition, n: int, orders: list[float], numerics: Numerics
 ) -> list[Answer]:
-    # None asks of ends that lie apart in theory no more than they can give.
+    """Return the Rényi divergence at each order, with a shortfall if it is too wide."""
+    # With None, the distance between the ends of a decomposition in cells is no shortfall.
     rtol = numerics.rtol if decomposition.is_finite() else None
     try:
-        return [Answer(one) for one in renyi(decomposition, n, orders, rtol)]
+        return [Answer(enclosure) for enclosure in renyi(decomposition, n, orders, rtol)]
     except PrecisionError as error:
         goal = rtol or RENYI_RTOL
         return [
-            Answer(one, shortfall=str(error) if one.relative_width > goal else "")
-            for one in error.enclosure
+            Answer(enclosure, shortfall=str(error) if enclosure.relative_width > goal else "")
+            for enclosure in error.enclosure
         ]
 
 
 def _scaled(answer: Answer, times: int) -> Answer:
+    """Return `times` times the answer."""
     return replace(answer, enclosure=answer.enclosure.times(times))
 
 
-def _plus(one: Answer, other: Answer) -> Answer:
+def _sum(first: Answer, second: Answer) -> Answer:
+    """Return the sum of two answers, rounded outwards, without names."""
     ends = Enclosure(
-        (one.enclosure.lower + other.enclosure.lower) * (1.0 - 2.0 * U),
-        (one.enclosure.upper + other.enclosure.upper) * (1.0 + 2.0 * U),
+        (first.enclosure.lower + second.enclosure.lower) * (1.0 - 2.0 * U),
+        (first.enclosure.upper + second.enclosure.upper) * (1.0 + 2.0 * U),
     )
-    shortfall = "; ".join(filter(None, (one.shortfall, other.shortfall)))
+    shortfall = "; ".join(filter(None, (first.shortfall, second.shortfall)))
     return Answer(ends, shortfall=shortfall)
-
-
-# More of them are not all answered.
-_FEW = 4
 
 
 def divergence_bound(
@@ -188,7 +194,7 @@ def divergence_bound(
     candidates: PairsOf,
     knows_mechanism: bool = True,
 ) -> Bound:
-    """The largest divergence of a protocol's `candidates`."""
+    """Return the bound that is the largest divergence of a protocol's `candidates`."""
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         if kind is Kind.LOWER:
@@ -196,28 +202,32 @@ def divergence_bound(
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
         if quantity == "renyi":
-            return lambda settings: renyi_answers(kind, pairs_of, protocol, settings, numerics)
+            return lambda settings: _renyi_answers(kind, pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
             with budget(len(settings)):
                 return answers(settings)
 
         def answers(settings: Sequence[Setting]) -> list[Answer]:
-            asked = [_asked(protocol, quantity, setting) for setting in settings]
-            single = [one for one in asked if one.parts == (Shuffles(protocol, one.parts[0].n, 1),)]
+            points = [_divergence_point(protocol, quantity, setting) for setting in settings]
+            single = [
+                point
+                for point in points
+                if point.parts == (Shuffles(protocol, point.parts[0].n, 1),)
+            ]
             # A protocol of several kinds of shuffles has no candidates of its own.
             pairs = pairs_of(protocol) if single else ()
-            once = iter(_of_one_round(kind, pairs, quantity, single, numerics))
-            if len(single) == len(asked):
-                return list(once)
-            # Of the shuffles of one protocol, to the width that composition promises by itself.
+            single_answers = iter(_single_round_answers(kind, pairs, quantity, single, numerics))
+            if len(single) == len(points):
+                return list(single_answers)
+            # The shuffles of one protocol have the width that a composition promises by itself.
             return [
-                next(once)
-                if one in single
-                else of_rounds(
-                    kind, pairs_of, quantity, one, numerics.rtol if setting.rounds else None
+                next(single_answers)
+                if point in single
+                else _composed_answer(
+                    kind, pairs_of, quantity, point, numerics.rtol if setting.rounds else None
                 )
-                for one, setting in zip(asked, settings, strict=True)
+                for point, setting in zip(points, settings, strict=True)
             ]
 
         return evaluate
@@ -236,81 +246,86 @@ def divergence_bound(
     )
 
 
-def _asked(protocol: Protocol, quantity: str, setting: Setting) -> Asked:
+def _divergence_point(protocol: Protocol, quantity: str, setting: Setting) -> DivergencePoint:
+    """Return the point of a setting, with all of its rounds."""
     rounds, parts = setting.rounds or 1, protocol.parts(setting.require("n"))
-    return Asked(
+    return DivergencePoint(
         tuple(part._replace(times=part.times * rounds) for part in parts),
         setting.require("eps" if quantity == "delta" else "delta"),
     )
 
 
-def _of_one_round(
+def _single_round_answers(
     kind: Kind,
     pairs: Sequence[Candidate],
     quantity: str,
-    asked: Sequence[Asked],
+    points: Sequence[DivergencePoint],
     numerics: Numerics,
 ) -> list[Answer]:
-    if len(pairs) > _FEW:
-        questions = (Divergence(quantity, one.draws, one.at, numerics.rtol) for one in asked)
-        return [largest_answer(kind, pairs, question) for question in questions]
-    found = [
-        [answer.of(pair) for answer in _answers(pair.decomposition, quantity, asked, numerics)]
+    """Return the largest divergence of all pairs at each point, of one shuffle each."""
+    if len(pairs) > _MAX_ALL_COMPUTED:
+        questions = (Divergence(quantity, point.draws, point.at, numerics.rtol) for point in points)
+        return [largest_of_pairs(kind, pairs, question) for question in questions]
+    rows = [
+        [
+            answer.of(pair)
+            for answer in _answers_at_points(pair.decomposition, quantity, points, numerics)
+        ]
         for pair in pairs
     ]
-    return [largest(answers, kind) for answers in zip(*found, strict=True)]
+    return [largest(answers, kind) for answers in zip(*rows, strict=True)]
 
 
-def _answers(
-    decomposition: Decomposition, quantity: str, asked: Sequence[Asked], numerics: Numerics
+def _answers_at_points(
+    decomposition: Decomposition,
+    quantity: str,
+    points: Sequence[DivergencePoint],
+    numerics: Numerics,
 ) -> list[Answer]:
-    """An answer for every point; those that fall short say so, and take no others with them."""
+    """Return an answer for each point, with a shortfall for each that is too wide."""
     function = single_shuffle.delta if quantity == "delta" else single_shuffle.epsilon
     name = "eps" if quantity == "delta" else "delta"
 
     def ask(n: int | list[int], at: float | list[float]) -> Any:
-        given: dict[str, Any] = {"n": n, name: at}
-        return function(decomposition, **given, rtol=numerics.rtol)
+        arguments: dict[str, Any] = {"n": n, name: at}
+        return function(decomposition, **arguments, rtol=numerics.rtol)
 
-    def alone(point: Asked) -> Answer:
+    def answer_alone(point: DivergencePoint) -> Answer:
         return attempt(lambda: ask(point.draws, point.at))
 
-    draws, at = [point.draws for point in asked], [point.at for point in asked]
-    one_at, one_n = len(set(at)) == 1, len(set(draws)) == 1
-    if len(asked) < 2 or not (one_at or one_n):
-        return [alone(point) for point in asked]
+    draws, at = [point.draws for point in points], [point.at for point in points]
+    is_same_at, is_same_n = len(set(at)) == 1, len(set(draws)) == 1
+    if len(points) < 2 or not (is_same_at or is_same_n):
+        return [answer_alone(point) for point in points]
     try:
-        return [Answer(one) for one in (ask(draws, at[0]) if one_at else ask(draws[0], at))]
+        enclosures = ask(draws, at[0]) if is_same_at else ask(draws[0], at)
+        return [Answer(enclosure) for enclosure in enclosures]
     except PrecisionError as error:
-        # What they have together does not say which of them fell short, nor why.
+        # The error of all points together does not say which of them are too wide, nor why.
         goal = numerics.rtol or DEFAULT_RTOL
         return [
-            alone(point) if enclosure.relative_width > goal else Answer(enclosure)
-            for point, enclosure in zip(asked, error.enclosure, strict=True)
+            answer_alone(point) if enclosure.relative_width > goal else Answer(enclosure)
+            for point, enclosure in zip(points, error.enclosure, strict=True)
         ]
 
 
-# Widths of what Rényi accounting converts: of divergences, and of the search among orders.
-_DIVERGENCE_RTOL, _SPARE = 1e-3, 1e-3
-# A wider ε is told as a failure.
-_ACCEPTED = 1e-2
-
-
 def accounted(exact: Bound, name: str, label: str) -> Bound:
-    """The ε that Rényi accounting gives of the divergences of `exact`, over all real orders."""
-    pairs_of = exact.candidates
-    assert pairs_of is not None  # that of a divergence
+    """Return the bound by Rényi accounting of the divergences of `exact`, over all real orders.
+
+    `exact` must be a bound by divergences of candidates.
+    """
+    candidates = exact.candidates
+    assert candidates is not None
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        known = cache(pairs_of)
-        curves = _KnownDivergences(known)
+        curves = _RenyiCache(cache(candidates))
 
         def answer(setting: Setting) -> Answer:
             n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
             parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            found = least_epsilon(lambda orders: curves.of(parts, orders), delta, _SPARE)
-            wide = found.relative_width > _ACCEPTED
-            return Answer(found, shortfall=f"known only to lie in {found}" if wide else "")
+            eps = least_epsilon(lambda orders: curves.sums(parts, orders), delta, _ORDERS_SHARE)
+            is_wide = eps.relative_width > _LARGEST_ACCOUNTED_RTOL
+            return Answer(eps, shortfall=f"known only to lie in {eps}" if is_wide else "")
 
         return lambda settings: [answer(setting) for setting in settings]
 
@@ -325,37 +340,41 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         quantities=("epsilon",),
         composes=True,
         prepare=prepare,
-        candidates=pairs_of,
+        candidates=candidates,
     )
 
 
-class _KnownDivergences:
-    """Divergences by what was asked for before: curves along rounds ask for much of it again."""
+class _RenyiCache:
+    """Bounds of Rényi divergences by protocol, number of draws and order.
+
+    A curve along rounds asks for most of its orders again at each point.
+    """
 
     def __init__(self, pairs_of: PairsOf) -> None:
-        self.pairs_of = pairs_of
-        self.known: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
+        self._pairs_of = pairs_of
+        self._bounds: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
 
-    def of(self, parts: Sequence[Shuffles], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the sum over all rounds of the largest divergence of all pairs."""
+    def sums(self, parts: Sequence[Shuffles], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the sum over all rounds of the largest divergence of all pairs."""
         low, high = np.zeros(orders.shape), np.zeros(orders.shape)
         for part in parts:
-            ends = self._once(part, orders)
+            ends = self._single_shuffle(part, orders)
             low, high = low + part.times * ends[0], high + part.times * ends[1]
         slip = 4.0 * U * (1 + len(parts))
         return low * (1.0 - slip), high * (1.0 + slip)
 
-    def _once(self, part: Shuffles, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _single_shuffle(self, part: Shuffles, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the largest divergence of all pairs in one shuffle, (O,) each."""
         protocol, draws = part.protocol, part.protocol.draws(part.n)
-        wanted = orders.tolist()
-        new = [order for order in wanted if (protocol, draws, order) not in self.known]
-        if new:
-            found = [
-                renyi_bounds(pair.decomposition, draws, np.array(new), _DIVERGENCE_RTOL)
-                for pair in self.pairs_of(protocol)
+        keys = [(protocol, draws, order) for order in orders.tolist()]
+        new_keys = [key for key in keys if key not in self._bounds]
+        if new_keys:
+            new_orders = np.array([order for _, _, order in new_keys])
+            bounds = [
+                renyi_bounds(pair.decomposition, draws, new_orders, _ACCOUNTED_RTOL)
+                for pair in self._pairs_of(protocol)
             ]
-            low, high = (np.max([ends[i] for ends in found], axis=0).tolist() for i in (0, 1))
-            for order, *ends in zip(new, low, high, strict=True):
-                self.known[protocol, draws, order] = (ends[0], ends[1])
-        low, high = np.array([self.known[protocol, draws, order] for order in wanted]).T
+            low, high = (np.max([ends[i] for ends in bounds], axis=0).tolist() for i in (0, 1))
+            self._bounds.update(zip(new_keys, zip(low, high, strict=True), strict=True))
+        low, high = np.array([self._bounds[key] for key in keys]).T
         return low, high

@@ -1,4 +1,13 @@
-"""The best that decompositions of a randomizer can say, from above and from below."""
+"""The best upper and lower bounds of a randomizer by its decompositions and datasets.
+
+`three_groups` is the lower bound of Wang et al. (PVLDB 17(8), 2024), Theorem 5.1. It unites the
+outputs that are more likely under x₁⁰, those that are more likely under x₁¹, and the rest. The
+printed theorem assumes that both laws give these groups the same masses (R₀(E₀) = R₁(E₁)). This is
+not necessary: uniting outputs is post-processing, so that the result is a lower bound for every
+randomizer. The theorem also fixes the input of all other users: the x* with the largest
+min(R₀(E₀)/R(x)(E₀), R₁(E₁)/R(x)(E₁)). Often another input gives a larger lower bound, so there are
+two bounds.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +29,9 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
 from shufflebounds.randomizers.base import Randomizer
 
+# Relative error by which `Protocol.original_epsilon` may be rounded up.
+_ORIGINAL_ERR = 2.0**-40
+
 UPPER = divergence_bound(
     "upper",
     Kind.UPPER,
@@ -39,32 +51,22 @@ LOWER = divergence_bound(
 UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
 
 
-# The lower bound of Wang et al. (PVLDB 17(8), 2024), Theorem 5.1: a coarser histogram.
-#
-# Outputs are united to those more likely under x₁⁰, those more likely under x₁¹, and the rest. As
-# printed the theorem assumes that both laws give these groups alike (R₀(E₀) = R₁(E₁)); nothing
-# needs it. Uniting outputs is post-processing, so that what is left is a lower bound for every
-# randomizer.
-#
-# The theorem fixes what all other users hold: the x* with the largest min(R₀(E₀)/R(x)(E₀),
-# R₁(E₁)/R(x)(E₁)). Often another input gives the larger lower bound, so there are two bounds.
-
-
 def three_groups(pair: Decomposition) -> Decomposition:
-    """A dataset pair's components united by whether a or b is larger; its ``inner`` end's."""
+    """Return the pair's ``inner`` end with its components united by which of a and b is larger."""
     inner = pair.bounds()[0]
     sign = np.sign(inner.a - inner.b)
     a, b, c = (
-        np.array([masses[sign == one].sum() for one in (-1.0, 0.0, 1.0)])
+        np.array([masses[sign == group].sum() for group in (-1.0, 0.0, 1.0)])
         for masses in (inner.a, inner.b, inner.c)
     )
     used = (a > 0.0) | (b > 0.0)
-    # Sums of numbers of one sign, rounded once an addition.
+    # The terms of a sum have one sign, and each addition rounds once.
     rel_err = inner.rel_err + inner.a.size * 2.0**-53
     return Decomposition(a[used], b[used], c[used], rel_err)
 
 
 def _merged_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    """Return the protocol's dataset pairs in three groups each."""
     return tuple(
         replace(pair, decomposition=three_groups(pair.decomposition))
         for pair in protocol.known_lower_candidates()
@@ -72,7 +74,7 @@ def _merged_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
 
 
 def _smallest_ratio(pair: Candidate) -> float:
-    """The less of R₀(E₀)/R(x)(E₀) and R₁(E₁)/R(x)(E₁), x being what all other users hold."""
+    """Return min(R₀(E₀)/R(x)(E₀), R₁(E₁)/R(x)(E₁)), where all other users hold x."""
     a, b, c = pair.decomposition.a, pair.decomposition.b, pair.decomposition.c
     with np.errstate(divide="ignore"):
         ratios = np.maximum(a, b) / c
@@ -80,6 +82,7 @@ def _smallest_ratio(pair: Candidate) -> float:
 
 
 def _printed_candidate(protocol: Protocol) -> tuple[Candidate, ...]:
+    """Return the pair in which all other users hold x*."""
     return (max(_merged_candidates(protocol), key=_smallest_ratio),)
 
 
@@ -100,48 +103,49 @@ MERGED_LOWER_PRINTED = divergence_bound(
 )
 
 
-# The least of all bounds that are proven for every dataset, around what a mechanism's own is.
-
-
 def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-    """Of shuffles of a randomizer; of others the decomposition says all that is known."""
+    """Return the mechanism's own ε or δ, and that of the blanket if there is no randomizer."""
     rtol, blanket = numerics.rtol, UPPER.prepare(protocol, quantity, numerics)
-    # Grids are remembered with their rounds, and few settings differ in n.
+    # A round keeps its lattices, and many settings have the same n.
     round_of_part = cache(lambda randomizer, n: round_of(randomizer, n, 1))
 
     def answer(setting: Setting) -> Answer:
         n, rounds = setting.require("n"), setting.rounds or 1
         at = setting.require("eps" if quantity == "delta" else "delta")
         parts = protocol.parts(n)
-        known = [one for part in parts if (one := _randomizer(part.protocol)) is not None]
-        if len(known) < len(parts):
+        randomizers = [
+            randomizer
+            for part in parts
+            if (randomizer := _randomizer_of(part.protocol)) is not None
+        ]
+        if len(randomizers) < len(parts):
             return blanket([setting])[0]
         if rounds > 1 or len(parts) > 1:
             composed = Composed(
                 tuple(
                     replace(round_of_part(randomizer, part.n), times=part.times * rounds)
-                    for randomizer, part in zip(known, parts, strict=True)
+                    for randomizer, part in zip(randomizers, parts, strict=True)
                 )
             )
-            # What lies between the ends is theory.
+            # The distance between the ends is no shortfall: no width is promised for it.
             return Answer(reached(partial(getattr(composed, quantity), at, rtol=rtol)))
-        [randomizer] = known
+        [randomizer] = randomizers
         try:
             if quantity == "delta":
-                found = mechanism_delta(randomizer, at, n, rtol=rtol)
+                mechanism = mechanism_delta(randomizer, at, n, rtol=rtol)
             else:
-                found = mechanism_epsilon(randomizer, n, at, rtol=rtol)
+                mechanism = mechanism_epsilon(randomizer, n, at, rtol=rtol)
         except PrecisionError as error:
             return Answer(error.enclosure, shortfall=str(error))
-        # Of matrices, such as 0 against 3 among 5.
-        inputs, _, others = found.others.rpartition(" among ")
-        return Answer(found.enclosure, inputs=inputs, others=others)
+        # The datasets of a matrix are named like "0 against 3 among 5".
+        inputs, _, others = mechanism.others.rpartition(" among ")
+        return Answer(mechanism.enclosure, inputs=inputs, others=others)
 
     return lambda settings: [answer(setting) for setting in settings]
 
 
-def _randomizer(protocol: Protocol) -> Randomizer | None:
-    """What users shuffle reports of, if they do and every pair of inputs is asked about."""
+def _randomizer_of(protocol: Protocol) -> Randomizer | None:
+    """Return the randomizer of a protocol that covers every pair of inputs, else None."""
     if isinstance(protocol, SingleMessage) and protocol.distance is None:
         return protocol.randomizer
     return None
@@ -158,18 +162,16 @@ TIGHT = Bound(
 )
 
 
-# What a mechanism's own ε and δ are, by looking at every dataset: for few users.
-
-
 def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
+    """Return the mechanism's own ε or δ by enumerating every dataset."""
     if not isinstance(protocol, SingleMessage):
         raise ValueError("the bound enumerated needs reports of a single message")
-    given = "eps" if quantity == "delta" else "delta"
+    name = "eps" if quantity == "delta" else "delta"
 
     def answer(setting: Setting) -> Answer:
-        n, at = setting.require("n"), {given: setting.require(given)}
-        found = worst_dataset(protocol.randomizer, n, **at)
-        return Answer(found.enclosure, others=" ".join(map(str, found.others)))
+        n, at = setting.require("n"), {name: setting.require(name)}
+        worst = worst_dataset(protocol.randomizer, n, **at)
+        return Answer(worst.enclosure, others=" ".join(map(str, worst.others)))
 
     return lambda settings: [answer(setting) for setting in settings]
 
@@ -184,19 +186,15 @@ ENUMERATED = Bound(
 )
 
 
-# What the authors of a protocol proved for it (docs/variation-ratio.md, section 9).
-
-# `Protocol.original_epsilon` rounds up by less.
-_ROUNDING = 2.0**-40
-
-
 def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    """Return the ε that a protocol's authors proved (docs/variation-ratio.md, section 9)."""
+
     def answer(setting: Setting) -> Answer:
         eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))
         if eps is None:
-            nothing = "original says nothing of these messages"
-            return Answer(Enclosure(0.0, math.inf), shortfall=nothing)
-        return Answer(Enclosure(eps * (1.0 - _ROUNDING), eps))
+            shortfall = "original says nothing of these messages"
+            return Answer(Enclosure(0.0, math.inf), shortfall=shortfall)
+        return Answer(Enclosure(eps * (1.0 - _ORIGINAL_ERR), eps))
 
     return lambda settings: [answer(setting) for setting in settings]
 

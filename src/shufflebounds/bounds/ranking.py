@@ -1,7 +1,7 @@
 """Which mechanism to deploy: the error of each at its best parameters, at equal certified (ε, δ).
 
-Parameters are searched with the ε₀ that blankets allow, which takes milliseconds. An ε₀ that is
-returned is one at which the target itself was found to be met (`largest_eps0`).
+Parameters are searched with the ε₀ that blankets allow, which takes milliseconds. Each ε₀ that is
+returned is certified to meet the target itself (`largest_eps0`).
 """
 
 from __future__ import annotations
@@ -12,31 +12,25 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
-
 from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.accounting.questions import epsilon
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.mechanism_families import (
+    NO_FLIPS_EPS0,
+    MechanismFamily,
+    Task,
+    mechanism_families,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
-from shufflebounds.protocols.base import Calibrated, MultiMessage, Protocol
-from shufflebounds.protocols.messages import CheuZhilyaev, Dump
-from shufflebounds.randomizers import accuracy
-from shufflebounds.randomizers.accuracy import Error, Spread, Supports
+from shufflebounds.protocols.base import Calibrated, MultiMessage
+from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
-from shufflebounds.randomizers.registry import mechanism
 
-# How several attributes are reported, and what each way is called.
-WAYS = {
-    "separate": "one shuffle for each attribute",
-    "one": "one attribute, drawn at random",
-    "linked": "all attributes in one report",
-}
 # Relative width of the returned ε₀ in one shuffle.
 _RTOL = 1e-3
 # Relative width of the returned ε₀ in several shuffles, where every probe takes a profile.
@@ -49,18 +43,11 @@ _SEARCH_RTOL_OF_SEVERAL_SHUFFLES = 1e-2
 _FIRST_FACTOR = 4.0
 # Smallest factor between two parameters that a search tries.
 _LAST_FACTOR = 1.05
-# Largest number of hash values that a search tries.
-_MAX_HASH_VALUES = 2**40
-# Largest number of values of a grid for numbers that a search tries.
-_MAX_GRID = 4096
-# Largest number of attributes of a task.
-_MAX_ATTRIBUTES = 100
-# Steps by which an ε₀ is lowered until `epsilon` reports no more than the target; two are usual.
-_MOST_STEPS = 10
-# The smallest first step, relative to ε; it doubles. What `epsilon` reports jumps by up to 1e-4.
-_LEAST_STEP = 1e-6
-# An ε₀ of a message at which it is hardly ever flipped: its error differs by less than 10⁻⁹.
-_NO_FLIPS = 200.0
+# Most steps by which an ε₀ is lowered until `epsilon` is at most the target. Two are usual.
+_MAX_STEPS = 10
+# Smallest first step, relative to ε; the steps double. The upper end of `epsilon` may jump by 1e-4
+# between neighbouring ε₀.
+_SMALLEST_STEP = 1e-6
 
 
 # Called with the number of a step, the number of steps, and what the step does.
@@ -78,30 +65,30 @@ class Choice:
     Parameters
     ----------
     name
-        As `--mechanism` and configurations know it, such as ``krr``.
+        The name in `--mechanism` and in configurations, such as ``krr``.
     parameters
-        Those other than ε₀, by name.
+        The parameters other than ε₀, by name.
     randomizer
-        Of one attribute, at the ε₀ to deploy: ``eps0.lower``, or its share of that. A protocol, if
-        several messages are sent.
+        The randomizer of one attribute at the ε₀ to deploy: ``eps0.lower``, or its share of that. A
+        protocol, if several messages are sent.
     way
         How attributes are reported: ``separate``, ``one`` or ``linked``.
     preparation
-        What a user does before the mechanism, such as rounding a number; empty if nothing.
+        What a user does before the mechanism, such as rounding a number; empty for nothing.
     proof
         Why ε₀ is certified: ``tight`` (the mechanism's own ε), ``blanket`` or ``clone``.
     eps0
-        Of all that a user sends in a shuffle (natural log), if blanket messages, which do not
-        depend on the user, are known. At ``lower`` the target was found to be met, and `epsilon`
-        reports at most the target; at ``upper`` it is missed, or not known by this proof to be met.
+        ε₀ of all that a user sends in a shuffle (natural log), if blanket messages, which do not
+        depend on the user, are known. ``lower`` meets the target, and `epsilon` is at most the
+        target there. ``upper`` misses it, or this proof does not show that it meets it.
     error
-        Of one attribute's estimate from the reports at ``eps0.lower``.
+        The error of one attribute's estimate from the reports at ``eps0.lower``.
     mse
-        What `error.mse` may be between the ends of ``eps0``; its upper end is that of ``error``.
+        Bounds of `error.mse` between the ends of ``eps0``; its upper end is that of ``error``.
     bits
-        Of all that a user sends in a round.
+        The number of bits of all that a user sends in a round.
     shuffles
-        In how many shuffles a user sends something in a round.
+        The number of shuffles in which a user sends something in a round.
 
     Examples
     --------
@@ -132,7 +119,7 @@ class Choice:
 
     @property
     def messages(self) -> int:
-        """Of a user in a shuffle, about one attribute."""
+        """The number of messages of a user in a shuffle, about one attribute."""
         return 1 + (self.randomizer.blankets if isinstance(self.randomizer, MultiMessage) else 0)
 
 
@@ -145,17 +132,18 @@ class Ranking:
     choices
         The best parameters of every mechanism, the smallest ``error.mse`` first.
     by_clone
-        The best of one message if its ε₀ is chosen by what holds of every mechanism with that ε₀
-        (the stronger clone), as is customary.
+        The best mechanism of one message if its ε₀ is chosen by a bound for every mechanism with
+        that ε₀ (the stronger clone), as is customary.
     curator_mse
-        Of the same estimate by a trusted curator, who adds Gaussian noise to what users hold.
+        The error of the same estimate by a trusted curator, who adds Gaussian noise to the users'
+        values.
 
     Examples
     --------
-    >>> found = sb.choose(16, n=100_000, eps=1.0, delta=1e-6, most_bits=5)
-    >>> [choice.name for choice in found.choices]
+    >>> ranking = sb.choose(16, n=100_000, eps=1.0, delta=1e-6, most_bits=5)
+    >>> [choice.name for choice in ranking.choices]
     ['krr', 'hadamard_blocks', 'hadamard']
-    >>> f"{found.best.mse.upper / found.curator_mse:.1f}"
+    >>> f"{ranking.best.mse.upper / ranking.curator_mse:.1f}"
     '2.2'
     """
 
@@ -185,32 +173,35 @@ def choose(
 ) -> Ranking:
     """Rank the mechanisms that estimate shares of users, or a mean, at equal central (ε, δ).
 
-    Each has the parameters (values in a report, hash values, blocks) with the least total error,
-    and as large an ε₀ as is found to meet the target. What is assumed of users is as for `epsilon`.
+    Each mechanism has the parameters (values in a report, hash values, blocks) with the smallest
+    total error, and the largest ε₀ that is certified to meet the target. The assumptions on users
+    are those of `epsilon`.
 
     Parameters
     ----------
     values
-        Number of values, 2 to 2⁵³, of which a user holds one; None for numbers in [−1, 1], of which
-        the mean is estimated.
+        Number of values, 2 to 2⁵³, of which a user holds one; None for numbers in [−1, 1], whose
+        mean is estimated.
     n
         Number of users who report and do not collude, 1 to 10¹⁵.
     eps, delta
         Target ε and δ, natural log and probability: 0 ≤ ε ≤ 300 and 10⁻³⁰⁰ ≤ δ < 1.
     items
-        How many different values a user holds (a set), 1 to 20 and below `values`.
+        Number of different values that a user holds (a set), 1 to 20 and below `values`.
     attributes
-        How many such attributes every user has, 1 to 100. All ways to report them are ranked.
+        Number of such attributes of every user, 1 to 100. All ways to report them are ranked.
     rounds
-        In how many rounds, 1 to 10⁶, all reports together meet the target, separate shuffles each.
+        Number of rounds, 1 to 10⁶, whose reports together meet the target. Each round has its own
+        shuffles.
     most_bits
-        Of all that a user sends in a round; None for any number.
+        The largest number of bits that a user sends in a round; None for any number.
     most_eps0
         The largest ε₀ of all that a user sends in a round (natural log), up to 300: what remains if
         the shuffler fails. Separate shuffles share it equally. None for any.
     most_messages
-        Of a user in a shuffle, 1 to 10⁶: with more than 1, protocols that hide a user's value among
-        messages that depend on nobody are ranked, too (of values, each attribute by itself).
+        The largest number of messages of a user in a shuffle, 1 to 10⁶. If it is more than 1, the
+        ranking includes protocols that hide a user's value among messages that depend on nobody
+        (for values, each attribute by itself).
     progress
         Called before each step with its number, the number of steps, and what it does. Parameters
         are searched in some steps, and ε₀ is certified in others, which are counted anew.
@@ -218,38 +209,38 @@ def choose(
     Returns
     -------
     Ranking
-        Errors are of one attribute in one round.
+        The ranking; its errors are those of one attribute in one round.
 
     Raises
     ------
     ValueError
-        For an argument outside these ranges, and where no mechanism meets the target or has as
-        few bits.
+        For an argument outside these ranges, and if no mechanism meets the target or has as few
+        bits.
 
     Notes
     -----
-    docs/accuracy.md has the formulas, and says when not to trust a ranking.
+    docs/accuracy.md has the formulas and says when not to trust a ranking.
 
     Examples
     --------
-    >>> found = sb.choose(256, n=2_000_000, eps=1.0, delta=1e-8)
-    >>> found.best.name, f"{found.best.eps0.lower:.2f}", f"{found.best.error.standard_error:.1e}"
+    >>> best = sb.choose(256, n=2_000_000, eps=1.0, delta=1e-8).best
+    >>> best.name, f"{best.eps0.lower:.2f}", f"{best.error.standard_error:.1e}"
     ('krr', '10.39', '5.5e-06')
     """
     n = validation.users(n)
-    task = _Task(values, items, n, eps, delta, attributes, rounds, most_eps0, most_messages)
+    task = Task(values, items, n, eps, delta, attributes, rounds, most_eps0, most_messages)
     show = progress or _no_progress
-    found = [one for way in task.ways for one in _candidates(task, way, show)]
-    allowed = [one for one in found if most_bits is None or one.bits <= most_bits]
-    if not allowed:
-        least = min(found, key=lambda one: one.bits)
+    candidates = [candidate for way in task.ways for candidate in _task_mechanisms(task, way, show)]
+    affordable = [x for x in candidates if most_bits is None or x.bits <= most_bits]
+    if not affordable:
+        smallest = min(candidates, key=lambda candidate: candidate.bits)
         raise ValueError(
-            f"most_bits must be at least {least.bits:.6g}, which {least.family.name} takes, the "
-            f"fewest of all mechanisms here, got {most_bits!r}"
+            f"most_bits must be at least {smallest.bits:.6g}, which {smallest.family.name} takes, "
+            f"the fewest of all mechanisms here, got {most_bits!r}"
         )
     ranked = []
-    for step, candidate in enumerate(allowed, start=1):
-        show(step, len(allowed), f"eps0 of {candidate.family.name}")
+    for step, candidate in enumerate(affordable, start=1):
+        show(step, len(affordable), f"eps0 of {candidate.family.name}")
         ranked.append((candidate.certified(), candidate))
     ranked.sort(key=lambda pair: pair[0].mse.upper)
     clones = (candidate.by_clone() for _, candidate in ranked if not candidate.family.protocol)
@@ -257,263 +248,88 @@ def choose(
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
 
-def calibrated(wanted: Calibrated) -> Choice:
-    """One mechanism of values by name, as `choose` ranks it.
+def calibrated(protocol: Calibrated) -> Choice:
+    """Return the choice of one mechanism of values by name, as `choose` ranks it.
 
     Raises ValueError for other names.
     """
-    task = _Task.of(wanted)
-    families = {family.name: family for family in _families(task)}
-    family = families[validation.choice("mechanism", wanted.mechanism, families)]
-    validation.choice("way", wanted.way, task.ways)
-    found = _Candidate(task, family, wanted.way, family.least).searched()
-    by_clone = validation.choice("by", wanted.by, ("mechanism", "clone")) == "clone"
-    return found.by_clone() if by_clone else found.certified()
+    task = Task.of(protocol)
+    families = {family.name: family for family in mechanism_families(task)}
+    family = families[validation.choice("mechanism", protocol.mechanism, families)]
+    validation.choice("way", protocol.way, task.ways)
+    best = _TaskMechanism(task, family, protocol.way, family.smallest).with_best_parameter()
+    by_clone = validation.choice("by", protocol.by, ("mechanism", "clone")) == "clone"
+    return best.by_clone() if by_clone else best.certified()
 
 
-# What is asked.
-
-
-@dataclass(frozen=True)
-class _Task:
-    values: int | None
-    items: int
-    n: int
-    eps: float
-    delta: float
-    attributes: int
-    rounds: int
-    most_eps0: float | None = None
-    most_messages: int = 1
-
-    def __post_init__(self) -> None:
-        if self.values is not None:
-            validation.whole("values", self.values, minimum=2, maximum=2**53)
-            validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
-        elif self.items != 1:
-            raise ValueError(f"items must be left out of numbers, got {self.items!r}")
-        validation.whole("attributes", self.attributes, minimum=1, maximum=_MAX_ATTRIBUTES)
-        validation.rounds(self.rounds)
-        if self.most_eps0 is not None:
-            validation.eps0(self.most_eps0, "most_eps0")
-        validation.whole("most_messages", self.most_messages, minimum=1, maximum=10**6)
-        if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
-            raise ValueError(
-                f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "
-                f"{self.rounds!r}"
-            )
-
-    @staticmethod
-    def of(one: Calibrated) -> _Task:
-        asked = (validation.users(one.n), one.target, one.delta, one.attributes, one.rounds)
-        return _Task(one.values, 1, *asked, most_messages=one.most_messages)
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return tuple(WAYS) if self.attributes > 1 else ("separate",)
-
-    @property
-    def curator_mse(self) -> float:
-        """Of one attribute in one round."""
-        sums = self.attributes * self.rounds
-        if self.values is None:
-            return accuracy.curator_mse_of_mean(self.n, self.eps, self.delta, sums=sums)
-        return accuracy.curator_mse(
-            self.values, self.n, self.eps, self.delta, items=self.items, sums=sums
-        )
-
-
-# Mechanisms that fit a task, with the range of the one parameter that is free.
+# Returns a decomposition or randomizer of all that a user sends in a shuffle, given its ε₀.
+Deployable = Callable[[float], Decomposition | Randomizer]
 
 
 @dataclass(frozen=True)
-class _Family:
-    """A mechanism by name, and its parameters by that which is searched, if there is one.
+class _TaskMechanism:
+    """A mechanism for a task, with a value of its free parameter, reported in one of the ways."""
 
-    ``spread`` and ``bits`` are of one report, ``shuffles`` are those that one attribute takes.
-    ``protocol`` makes what is no mechanism of one message, from ε₀ and parameters. ``like`` names
-    another family before it, whose reports say the same.
-    """
-
-    name: str
-    parameters: Callable[[int], dict[str, Any]]
-    least: int = 1
-    most: int = 1
-    preparation: str = ""
-    spread: Callable[[Any], Spread] = lambda randomizer: randomizer._variances()
-    bits: Callable[[Any], float] = lambda randomizer: float(randomizer.bits)
-    shuffles: int = 1
-    protocol: Callable[..., MultiMessage] | None = None
-    like: str = ""
-
-    def make(self, eps0: float, free: int) -> Randomizer | MultiMessage:
-        maker: Callable[..., Randomizer | MultiMessage] = self.protocol or mechanism(self.name)
-        return maker(eps0=eps0, **self.parameters(free))
-
-
-def _families(task: _Task) -> Iterator[_Family]:
-    k, s = task.values, task.items
-    if k is None:
-        yield from _of_numbers()
-    elif s == 1:
-        yield from _of_values(k)
-        if task.most_messages > 1:
-            yield from _of_messages(k, task.most_messages - 1)
-    else:
-        yield from _of_sets(k, s)
-
-
-def _of_values(k: int) -> Iterator[_Family]:
-    yield _Family("krr", lambda _: {"k": k})
-    if k > 2:
-        yield _Family("subset", lambda m: {"domain_size": k, "subset_size": m}, 2, k - 1)
-    yield _Family("local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MAX_HASH_VALUES)
-    # The same odds as those of so many hash values, in bits that need no seed.
-    yield _Family(
-        "unary",
-        lambda m: {"domain_size": k, "noise": 1.0 / m},
-        3,
-        _MAX_HASH_VALUES,
-        like="local_hash",
-    )
-    for name in ("oue", "rappor", "blh", "hadamard"):
-        yield _Family(name, lambda _: {"domain_size": k})
-    yield _Family("hadamard_blocks", lambda m: {"domain_size": k, "blocks": m}, 2, k)
-
-
-def _of_messages(k: int, most: int) -> Iterator[_Family]:
-    """A message that is ε₀-LDP, and blankets. Without flips, dummies are balls into bins."""
-    yield _Family(
-        "dump",
-        lambda m: {"domain_size": k, "blankets": m},
-        1,
-        most,
-        spread=lambda dump: dump.spread(),
-        protocol=_dump,
-    )
-    # Its error falls with the number of its blankets.
-    yield _Family(
-        "cheu_zhilyaev",
-        lambda _: {"blankets": most},
-        spread=lambda vectors: vectors.spread(k),
-        bits=lambda vectors: float(k * (1 + vectors.blankets)),
-        protocol=_cheu_zhilyaev,
-    )
-
-
-def _dump(eps0: float, domain_size: int, blankets: int) -> Dump:
-    """Its flips are those of k-RR."""
-    flip = (domain_size - 1) / (math.exp(min(eps0, _NO_FLIPS)) + domain_size - 1)
-    return Dump(domain_size, flip, blankets=blankets)
-
-
-def _cheu_zhilyaev(eps0: float, blankets: int) -> CheuZhilyaev:
-    """Two bits of a message depend on the value."""
-    return CheuZhilyaev(1.0 / (1.0 + math.exp(min(eps0, _NO_FLIPS) / 2.0)), blankets=blankets)
-
-
-def _of_numbers() -> Iterator[_Family]:
-    yield _Family("duchi", lambda _: {})
-    yield _Family("piecewise", lambda _: {})
-    # Of numbers in [0, 1], which are half as far apart.
-    yield _Family(
-        "laplace",
-        lambda _: {"domain": "rounded", "steps": 16},
-        preparation="x as (1 + x)/2",
-        spread=lambda randomizer: randomizer._variances().times(4.0),
-    )
-    yield _Family(
-        "krr",
-        lambda m: {"k": m},
-        3,
-        _MAX_GRID,
-        preparation="x rounded at random to one of k evenly spaced numbers",
-        spread=lambda randomizer: accuracy.of_grid(_supports(randomizer)),
-    )
-
-
-def _of_sets(d: int, s: int) -> Iterator[_Family]:
-    known = {"domain_size": d, "items": s}
-    yield _Family("privset", lambda m: {**known, "subset_size": m}, 1, d - s)
-    yield _Family("collision", lambda m: {**known, "hash_values": m}, s + 1, _MAX_HASH_VALUES)
-    yield _Family(
-        "krr",
-        lambda _: {"k": d},
-        preparation="an item of the user's, drawn at random",
-        spread=partial(_of_one_item, s),
-    )
-    yield _Family(
-        "krr",
-        lambda _: {"k": d},
-        preparation="every item of the user's in a shuffle of its own",
-        spread=partial(_of_every_item, s),
-        shuffles=s,
-    )
-
-
-def _supports(randomizer: Randomizer) -> Supports:
-    supports = randomizer._supports()
-    assert supports is not None  # of k-RR
-    return supports
-
-
-def _of_one_item(items: int, randomizer: Randomizer) -> Spread:
-    """An item of the user's has a chance of 1/s to be the one that is reported."""
-    supports = _supports(randomizer)
-    gap = supports.gap / items
-    p = supports.q + gap
-    return replace(supports, p=p, miss=1.0 - p, gap=gap, items=items).spread
-
-
-def _of_every_item(items: int, randomizer: Randomizer) -> Spread:
-    """The sum of so many histograms."""
-    spread = _supports(randomizer).spread
-    return replace(
-        spread,
-        histograms=items,
-        at=lambda shares: spread.at(shares) + (items - 1) * np.asarray(spread.other_value),
-    )
-
-
-# A mechanism for a task, its parameter found, and ε₀ certified when it is asked for.
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    task: _Task
-    family: _Family
+    task: Task
+    family: MechanismFamily
     way: str
-    free: int = 1
+    parameter: int = 1
 
-    def sent(self, eps0: float) -> Randomizer | MultiMessage:
-        """Of one attribute, where ε₀ is that of all that is sent in a shuffle."""
+    def attribute_mechanism(self, eps0: float) -> Randomizer | MultiMessage:
+        """Return the mechanism of one attribute; ε₀ is that of all that is sent in a shuffle."""
         share = eps0 / self.task.attributes if self.way == "linked" else eps0
-        return self.family.make(share, self.free)
+        return self.family.make(share, self.parameter)
+
+    def randomizer(self, eps0: float) -> Randomizer:
+        """Return the mechanism of one attribute, which must send one message."""
+        randomizer = self.attribute_mechanism(eps0)
+        assert isinstance(randomizer, Randomizer)
+        return randomizer
 
     def blanket(self, eps0: float) -> Decomposition:
-        """Of all that is sent in a shuffle."""
-        one, count = self.sent(eps0), self.task.attributes
-        if isinstance(one, MultiMessage):
-            return one.decomposition()
+        """Return the blanket of all that is sent in a shuffle."""
+        attribute, count = self.attribute_mechanism(eps0), self.task.attributes
+        if isinstance(attribute, MultiMessage):
+            return attribute.decomposition()
         if self.way == "linked":
-            return Joint([one] * count).blanket()
+            return Joint([attribute] * count).blanket()
         if self.way == "one":
-            return Parallel([(1.0 / count, one)] * count).blanket()
-        return one.blanket()
+            return Parallel([(1.0 / count, attribute)] * count).blanket()
+        return attribute.blanket()
 
     @property
     def shuffles_of_round(self) -> int:
-        """In which a user sends something."""
+        """The number of shuffles in which a user sends something in a round."""
         return self.family.shuffles * (self.task.attributes if self.way == "separate" else 1)
 
     @property
     def shuffles(self) -> int:
-        """That together meet the target."""
+        """The number of shuffles that together meet the target."""
         return self.task.rounds * self.shuffles_of_round
 
     @property
-    def most_eps0(self) -> float:
-        """The largest ε₀ of a shuffle, so that all those of a round keep to the task's."""
+    def draws(self) -> int:
+        """The number of messages of a shuffle that do not depend on the victim, plus one."""
+        attribute, n = self.attribute_mechanism(1.0), self.task.n
+        return attribute.draws(n) if isinstance(attribute, MultiMessage) else n
+
+    @property
+    def bits(self) -> float:
+        """The number of bits of all that a user sends in a round."""
+        bits = self.family.bits(self.attribute_mechanism(1.0)) * self.family.shuffles
+        count = self.task.attributes
+        return bits + math.log2(count) if self.way == "one" else bits * count
+
+    def error(self, eps0: float) -> Error:
+        """Return the error of one attribute's estimate."""
+        spread = self.family.spread(self.attribute_mechanism(eps0))
+        if self.way == "one":
+            spread = spread.sampled(1.0 / self.task.attributes)
+        return spread.error(self.task.n, None)
+
+    @property
+    def max_eps0(self) -> float:
+        """The largest ε₀ of a shuffle with which those of a round keep to the task's limit."""
         if self.task.most_eps0 is None:
             return validation.MAX_EPS0
         share = self.task.most_eps0 / self.shuffles_of_round
@@ -521,127 +337,126 @@ class _Candidate:
             share = math.nextafter(share, 0.0)
         return share
 
-    def eps0(self, sent: Callable[[float], Decomposition | Randomizer], rtol: float) -> Enclosure:
-        """The largest that meets the target, by what `sent` says of it."""
-        task, most, one = self.task, self.most_eps0, self.sent(1.0)
-        if isinstance(one, MultiMessage):
-            most = min(most, _NO_FLIPS)
-        often: dict[str, Any] = {"rounds": self.shuffles, "rtol": rtol, "most": most}
+    def eps0(self, deployable: Deployable, rtol: float) -> Enclosure:
+        """Return the largest ε₀ that meets the target, by the bounds of `deployable`."""
+        task, max_eps0 = self.task, self.max_eps0
+        if isinstance(self.attribute_mechanism(1.0), MultiMessage):
+            max_eps0 = min(max_eps0, NO_FLIPS_EPS0)
+        options: dict[str, Any] = {"rounds": self.shuffles, "rtol": rtol, "most": max_eps0}
         try:
-            found = largest_eps0(sent, task.eps, task.delta, self.draws, **often)
-        except PrecisionError as error:  # its lower end was found to meet the target, if it is one
-            found = error.enclosure
-            if not found.lower > 0.0:
+            eps0 = largest_eps0(deployable, task.eps, task.delta, self.draws, **options)
+        except PrecisionError as error:
+            # A lower end above 0 meets the target, however wide the enclosure is.
+            eps0 = error.enclosure
+            if not eps0.lower > 0.0:
                 raise
-        return Enclosure(found.lower, min(found.upper, most))
+        return Enclosure(eps0.lower, min(eps0.upper, max_eps0))
 
-    @property
-    def draws(self) -> int:
-        """How many messages of a shuffle do not depend on the victim, plus one."""
-        sent = self.sent(1.0)
-        return sent.draws(self.task.n) if isinstance(sent, MultiMessage) else self.task.n
-
-    def reported(self, sent: Callable[[float], Decomposition | Randomizer], eps0: float) -> float:
-        """At most `eps0`: lowered until `epsilon` reports no more than the target.
+    def eps0_within_reported_eps(self, deployable: Deployable, eps0: float) -> float:
+        """Return an ε₀ of at most `eps0` at which `epsilon` is at most the target.
 
         `largest_eps0` compares δ at the target's ε. `epsilon` encloses ε at δ, less closely.
         """
         task, lowered = self.task, eps0
-        for step in range(_MOST_STEPS):
+        for step in range(_MAX_STEPS):
             eps = reached(
-                partial(epsilon, sent(lowered), self.draws, task.delta, rounds=self.shuffles)
+                partial(epsilon, deployable(lowered), self.draws, task.delta, rounds=self.shuffles)
             ).upper
             if eps <= task.eps:
                 return lowered
-            if math.isinf(eps):  # too much work
+            if math.isinf(eps):
+                # The work budget is spent.
                 return eps0
             excess = math.log(eps / task.eps) if task.eps > 0.0 else _RTOL
-            excess = max(excess, _LEAST_STEP * 2.0**step)
+            excess = max(excess, _SMALLEST_STEP * 2.0**step)
             # ε grows about like e^{ε₀/2} − 1.
             lowered += 2.1 * math.expm1(-0.5 * lowered) * excess
         return lowered
 
-    def error(self, eps0: float) -> Error:
-        """Of one attribute."""
-        spread = self.family.spread(self.sent(eps0))
-        if self.way == "one":
-            spread = spread.sampled(1.0 / self.task.attributes)
-        return spread.error(self.task.n, None)
-
-    @property
-    def bits(self) -> float:
-        """Of all that a user sends in a round."""
-        one = self.family.bits(self.sent(1.0)) * self.family.shuffles
-        count = self.task.attributes
-        return one + math.log2(count) if self.way == "one" else one * count
-
-    def searched(self) -> _Candidate:
-        """With the free parameter of the least total error at the ε₀ that the blanket allows."""
-        if self.family.least == self.family.most:
+    def with_best_parameter(self) -> _TaskMechanism:
+        """Return it with the parameter of the smallest error at the ε₀ that the blanket allows."""
+        if self.family.smallest == self.family.largest:
             return self
         rtol = _SEARCH_RTOL if self.shuffles == 1 else _SEARCH_RTOL_OF_SEVERAL_SHUFFLES
 
         @cache
-        def cost(free: int) -> float:
-            one = replace(self, free=free)
-            return one.error(one.eps0(one.blanket, rtol).lower).mse
+        def mse(parameter: int) -> float:
+            mechanism = replace(self, parameter=parameter)
+            return mechanism.error(mechanism.eps0(mechanism.blanket, rtol).lower).mse
 
-        return replace(self, free=_least(cost, self.family.least, self.family.most))
+        best = _cheapest(mse, self.family.smallest, self.family.largest)
+        return replace(self, parameter=best)
 
     def certified(self) -> Choice:
-        """At an ε₀ at which the target was found to be met."""
+        """Return the choice by the mechanism's own ε, or by the blanket's."""
         single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
         if single and self.randomizer(1.0).crowds():
-            return self.choice(self.randomizer, "tight")
-        return self.choice(self.blanket, "blanket")
-
-    def randomizer(self, eps0: float) -> Randomizer:
-        """The same, of one message."""
-        one = self.sent(eps0)
-        assert isinstance(one, Randomizer)
-        return one
+            return self._choice(self.randomizer, "tight")
+        return self._choice(self.blanket, "blanket")
 
     def by_clone(self) -> Choice:
-        """At what every mechanism of the same ε₀ may have (docs/variation-ratio.md, section 5)."""
-        return self.choice(lambda eps0: KRR(2, eps0).blanket(), "clone")
+        """Return the choice by the bound for every mechanism with the same ε₀.
 
-    def choice(self, proven: Callable[[float], Decomposition | Randomizer], proof: str) -> Choice:
-        eps0 = self.eps0(proven, _RTOL if self.shuffles == 1 else _RTOL_OF_SEVERAL_SHUFFLES)
-        eps0 = Enclosure(self.reported(proven, eps0.lower), eps0.upper)
+        docs/variation-ratio.md, section 5, proves that bound.
+        """
+        return self._choice(lambda eps0: KRR(2, eps0).blanket(), "clone")
+
+    def _choice(self, deployable: Deployable, proof: str) -> Choice:
+        """Return the choice at the largest ε₀ by the bounds of `deployable`."""
+        eps0 = self.eps0(deployable, _RTOL if self.shuffles == 1 else _RTOL_OF_SEVERAL_SHUFFLES)
+        eps0 = Enclosure(self.eps0_within_reported_eps(deployable, eps0.lower), eps0.upper)
         errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
-        sent, parameters = self.sent(eps0.lower), self.family.parameters(self.free)
-        if isinstance(sent, MultiMessage):
-            parameters["flip"] = vars(sent)["flip"]
-        mse = Enclosure(min(one.mse for one in errors), errors[0].mse)
-        how = (self.way, self.family.preparation, proof, eps0, errors[0], mse, self.bits)
-        return Choice(self.family.name, parameters, sent, *how, self.shuffles_of_round)
+        attribute = self.attribute_mechanism(eps0.lower)
+        parameters = self.family.parameters(self.parameter)
+        if isinstance(attribute, MultiMessage):
+            parameters["flip"] = vars(attribute)["flip"]
+        return Choice(
+            self.family.name,
+            parameters,
+            attribute,
+            way=self.way,
+            preparation=self.family.preparation,
+            proof=proof,
+            eps0=eps0,
+            error=errors[0],
+            mse=Enclosure(min(error.mse for error in errors), errors[0].mse),
+            bits=self.bits,
+            shuffles=self.shuffles_of_round,
+        )
 
 
-def _candidates(task: _Task, way: str, progress: Progress) -> Iterator[_Candidate]:
-    """None of a mechanism whose reports nobody has composed that way.
+def _task_mechanisms(task: Task, way: str, progress: Progress) -> Iterator[_TaskMechanism]:
+    """Yield the mechanisms for a task at their best parameters, reported in one way.
 
-    A composition of linked reports takes seconds, too many to search for parameters.
+    A mechanism is left out if its reports cannot be composed that way. It is also left out if
+    reports are linked, there are several rounds, and its parameter has to be searched: composing
+    linked reports takes seconds.
     """
     best: dict[str, int] = {}
-    families = list(_families(task))
+    families = list(mechanism_families(task))
     before, steps = task.ways.index(way) * len(families), len(task.ways) * len(families)
     for place, family in enumerate(families, start=1):
         progress(before + place, steps, f"parameters of {family.name}")
-        one = _Candidate(task, family, way, best.get(family.like, family.least))
-        takes_long = way == "linked" and task.rounds > 1 and family.least < family.most
+        parameter = best.get(family.like, family.smallest)
+        candidate = _TaskMechanism(task, family, way, parameter)
+        takes_long = way == "linked" and task.rounds > 1 and family.smallest < family.largest
         if takes_long or (way != "separate" and family.protocol):
             continue
-        if way == "separate" or not missing_property(one.randomizer(1.0)):
-            found = one if family.like in best else one.searched()
-            best[family.name] = found.free
-            yield found
+        if way == "separate" or not missing_property(candidate.randomizer(1.0)):
+            if family.like not in best:
+                candidate = candidate.with_best_parameter()
+            best[family.name] = candidate.parameter
+            yield candidate
 
 
-def _least(cost: Callable[[int], float], least: int, most: int) -> int:
-    """Where the cost is the smallest, looked for in steps of ever smaller factors."""
-    best, factor = least, _FIRST_FACTOR
+def _cheapest(cost: Callable[[int], float], smallest: int, largest: int) -> int:
+    """Return the number with the smallest cost, by steps of ever smaller factors."""
+    best, factor = smallest, _FIRST_FACTOR
     while factor > _LAST_FACTOR:
-        steps = {max(round(best / factor), least), min(max(round(best * factor), best + 1), most)}
+        steps = {
+            max(round(best / factor), smallest),
+            min(max(round(best * factor), best + 1), largest),
+        }
         better = min(steps, key=cost)
         if cost(better) < cost(best):
             best = better
@@ -650,38 +465,3 @@ def _least(cost: Callable[[int], float], least: int, most: int) -> int:
         else:
             factor = math.sqrt(factor)
     return best
-
-
-# The bounds that curves have of the protocol `Calibrated`: docs/accuracy.md.
-
-# Of a calibration by bisection, in floats.
-_ROUNDING = 1e-9
-
-
-def _bound(name: str, label: str, source: str, of: Callable[[Calibrated], Enclosure]) -> Bound:
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        if not isinstance(protocol, Calibrated):
-            raise ValueError(f"the bound {name} needs the protocol calibrated")
-        answer = Answer(of(protocol))
-        return lambda settings: [answer for _ in settings]
-
-    return Bound(name, Kind.UPPER, label, source, ("mse",), prepare)
-
-
-def _of_curator(wanted: Calibrated) -> Enclosure:
-    mse = _Task.of(wanted).curator_mse
-    return Enclosure(mse * (1.0 - _ROUNDING), mse * (1.0 + _ROUNDING))
-
-
-ESTIMATE_ERROR = _bound(
-    "estimate_error",
-    "error of the estimate",
-    "docs/accuracy.md: supports of values, at an eps0 that meets the target",
-    lambda wanted: calibrated(wanted).mse,
-)
-CURATOR_ERROR = _bound(
-    "curator_error",
-    "error of a trusted curator",
-    "Balle and Wang, ICML 2018, Theorem 8: Gaussian noise, calibrated exactly",
-    _of_curator,
-)

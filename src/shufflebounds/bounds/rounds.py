@@ -1,4 +1,8 @@
-"""Composition theorems that know one (ε, δ) of each round, and the bounds made of them."""
+"""Composition theorems that use one (ε, δ) of each round, and the bounds by them, as baselines.
+
+The rounds share a part of δ evenly, at which each round has the ε of its worst decomposition.
+Composing whole privacy profiles (`accounting.composition`) is never worse.
+"""
 
 from __future__ import annotations
 
@@ -27,80 +31,80 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol, Shuffles
 
-# The roundings of exp, a quotient and two products.
-_ROUNDED = 2.0**-50
-_SAFE = 1e-12
-# Pairs of four atoms lie badly on a lattice: what is aimed at, and what is accepted.
-_AIM, _ACCEPTED = 5e-3, 0.05
+# Relative rounding error of the masses of a pair: those of exp, a quotient and two products.
+_MASSES_ERR = 2.0**-50
+# A bound of the relative rounding error of a theorem's formula.
+_FORMULA_ERR = 1e-12
+# Relative width of ε to aim at for the optimal composition. The four losses of its pairs lie
+# between the points of a lattice, which makes narrower answers expensive.
+_OPTIMAL_RTOL = 5e-3
+# Largest relative width of ε that is accepted for the optimal composition.
+_LARGEST_OPTIMAL_RTOL = 0.05
 
-# Of (ε, times) of each round, the δ of every one of them, and the δ of all together: their ε.
+# Returns the ε of all rounds for (ε, times) of each kind of round, the δ of every single round, and
+# the δ of all rounds together.
 Theorem = Callable[[Sequence[tuple[float, int]], float, float], Enclosure]
 
 
-def basic(rounds: Sequence[tuple[float, int]], each: float, delta: float) -> Enclosure:
-    """Σε, at Σδ."""
+def basic(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
+    """Return Σε, which holds at Σδ."""
     total = math.fsum(eps * times for eps, times in rounds)
-    return Enclosure(total * (1.0 - _SAFE), total * (1.0 + _SAFE))
+    return Enclosure(total * (1.0 - _FORMULA_ERR), total * (1.0 + _FORMULA_ERR))
 
 
-def advanced(rounds: Sequence[tuple[float, int]], each: float, delta: float) -> Enclosure:
-    """Advanced composition of rounds that may differ (Kairouz, Oh, Viswanath, Theorem 3.5).
+def advanced(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
+    """Return ε by advanced composition of different rounds (Kairouz, Oh, Viswanath, Theorem 3.5).
 
-    Σ ε tanh(ε/2) + √(2 Σε² L) at δ̃ + Σδ, L being the smaller of log(1/δ̃) and
-    log(e + √(Σε²)/δ̃); or Σε where that is less.
+    It is the smaller one of Σε and Σ ε tanh(ε/2) + √(2 Σε² L) at δ̃ + Σδ, where L is the smaller one
+    of log(1/δ̃) and log(e + √(Σε²)/δ̃).
     """
-    slack = delta - each * sum(times for _, times in rounds)
+    slack = delta - round_delta * sum(times for _, times in rounds)
     drift = math.fsum(times * eps * math.tanh(0.5 * eps) for eps, times in rounds)
     total = math.fsum(eps * times for eps, times in rounds)
-    # Squares of the smallest ε would be 0; where those of the drift are, it counts for nothing.
+    # Squares of tiny ε would underflow. If the drift underflows, it is negligible.
     largest = max(eps for eps, _ in rounds) or 1.0
     spread = largest * math.sqrt(math.fsum(times * (eps / largest) ** 2 for eps, times in rounds))
-    # δ̃ is a difference, but not far below δ, and its logarithm is hardly moved by its roundings.
+    # δ̃ is a difference that is not far below δ: its rounding hardly changes its logarithm.
     log = min(-math.log(slack), math.log(math.e + spread / slack))
-    found = min(total, drift + spread * math.sqrt(2.0 * log))
-    return Enclosure(found * (1.0 - _SAFE), found * (1.0 + _SAFE))
+    eps = min(total, drift + spread * math.sqrt(2.0 * log))
+    return Enclosure(eps * (1.0 - _FORMULA_ERR), eps * (1.0 + _FORMULA_ERR))
 
 
-def optimal(rounds: Sequence[tuple[float, int]], each: float, delta: float) -> Enclosure:
-    """The best that follows from ε and δ of each round (Kairouz, Oh, Viswanath, ICML 2015).
+def optimal(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
+    """Return the best ε that follows from (ε, δ) of each round (Kairouz, Oh, Viswanath, ICML 2015).
 
-    It is that of randomized response which tells the truth with probability δ, composed.
+    It is the composition of randomized responses that tell the truth with probability δ.
     """
-    pairs = [(_worst(eps, each), 1, times) for eps, times in rounds]
+    pairs = [(_dominating_pair(eps, round_delta), 1, times) for eps, times in rounds]
     try:
-        return compose(pairs).epsilon(delta, rtol=_AIM)
-    except PrecisionError as shortfall:
-        if shortfall.enclosure.relative_width > _ACCEPTED:
+        return compose(pairs).epsilon(delta, rtol=_OPTIMAL_RTOL)
+    except PrecisionError as error:
+        if error.enclosure.relative_width > _LARGEST_OPTIMAL_RTOL:
             raise
-        found: Enclosure = shortfall.enclosure
-        return found
+        enclosure: Enclosure = error.enclosure
+        return enclosure
 
 
-def _worst(eps: float, delta: float) -> Decomposition:
-    """The pair that dominates all (ε, δ)-DP ones, as a report of a lone user."""
+def _dominating_pair(eps: float, delta: float) -> Decomposition:
+    """Return the pair that dominates all (ε, δ)-DP pairs, as a report of a lone user."""
     rare = (1.0 - delta) / (1.0 + math.exp(eps))
     common = (1.0 - delta) / (1.0 + math.exp(-eps))
     a = np.array([delta, common, rare, 0.0])
-    return Decomposition(a, a[::-1], np.full(4, 0.25), _ROUNDED)
+    return Decomposition(a, a[::-1], np.full(4, 0.25), _MASSES_ERR)
 
 
-# Bounds of many rounds by theorems that know one (ε, δ) of each, as baselines.
-#
-# The rounds share a part of δ evenly, at which each has the ε of its worst decomposition.
-# Composing whole profiles (`compositions`) is never worse.
-
-
-def _answer(
+def _smallest_by_theorem(
     theorem: Theorem,
     shares: Sequence[float],
     parts: Sequence[Shuffles],
     pairs_of: PairsOf,
     delta: float,
 ) -> Answer:
+    """Return the smallest ε by the theorem over the shares of δ that the rounds have together."""
     total = sum(part.times for part in parts)
-    each = [share * delta / total * (1.0 - _SAFE) for share in shares]
-    each = [one for one in each if one >= validation.MIN_DELTA]
-    if not each:
+    round_deltas = [share * delta / total * (1.0 - _FORMULA_ERR) for share in shares]
+    round_deltas = [x for x in round_deltas if x >= validation.MIN_DELTA]
+    if not round_deltas:
         return Answer(
             Enclosure(0.0, math.inf),
             shortfall=f"delta = {delta!r} leaves each of {total} rounds less than "
@@ -110,36 +114,45 @@ def _answer(
         _by_theorem(
             theorem,
             [
-                (attempt(partial(_alone, part, pairs_of, one)).enclosure, part.times)
+                (
+                    attempt(partial(_single_shuffle, part, pairs_of, round_delta)).enclosure,
+                    part.times,
+                )
                 for part in parts
             ],
-            one,
+            round_delta,
             delta,
         )
-        for one in each
+        for round_delta in round_deltas
     )
 
 
 def _by_theorem(
-    theorem: Theorem, rounds: Sequence[tuple[Enclosure, int]], each: float, delta: float
+    theorem: Theorem, rounds: Sequence[tuple[Enclosure, int]], round_delta: float, delta: float
 ) -> Answer:
+    """Return ε by the theorem for both ends of the ε of the rounds."""
     if any(math.isinf(eps.upper) for eps, _ in rounds):
         return Answer(Enclosure(math.inf, math.inf))
-    low = attempt(lambda: theorem([(eps.lower, times) for eps, times in rounds], each, delta))
-    high = attempt(lambda: theorem([(eps.upper, times) for eps, times in rounds], each, delta))
+    low, high = (
+        attempt(partial(theorem, ends, round_delta, delta))
+        for ends in (
+            [(eps.lower, times) for eps, times in rounds],
+            [(eps.upper, times) for eps, times in rounds],
+        )
+    )
     return Answer(
         Enclosure(min(low.enclosure.lower, high.enclosure.upper), high.enclosure.upper),
         shortfall=high.shortfall,
     )
 
 
-def _alone(part: Shuffles, pairs_of: PairsOf, delta: float) -> Enclosure:
-    """ε of one of the shuffles, the largest of all pairs."""
+def _single_shuffle(part: Shuffles, pairs_of: PairsOf, delta: float) -> Enclosure:
+    """Return the ε of one of the shuffles, the largest of all pairs."""
     n = part.protocol.draws(part.n)
-    found = [
+    enclosures = [
         single_shuffle.epsilon(pair.decomposition, n, delta) for pair in pairs_of(part.protocol)
     ]
-    return Enclosure(max(one.lower for one in found), max(one.upper for one in found))
+    return Enclosure(max(x.lower for x in enclosures), max(x.upper for x in enclosures))
 
 
 def theorem_bound(
@@ -151,21 +164,21 @@ def theorem_bound(
     pairs_of: PairsOf = methodcaller("upper_candidates"),
     knows_mechanism: bool = True,
 ) -> Bound:
-    """What `theorem` gives of the largest ε of all pairs.
+    """Return the bound by `theorem` for the largest ε of all pairs.
 
-    `shares` are parts of δ that the rounds may have together; the best one counts.
+    `shares` are the shares of δ that the rounds may have together; the best share counts.
     """
 
     def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
         def answer(setting: Setting) -> Answer:
-            often, delta = setting.rounds or 1, setting.require("delta")
+            rounds, delta = setting.rounds or 1, setting.require("delta")
             parts = [
-                part._replace(times=part.times * often)
+                part._replace(times=part.times * rounds)
                 for part in protocol.parts(setting.require("n"))
             ]
             if sum(part.times for part in parts) == 1:
-                return attempt(partial(_alone, parts[0], pairs_of, delta))
-            return _answer(theorem, shares, parts, pairs_of, delta)
+                return attempt(partial(_single_shuffle, parts[0], pairs_of, delta))
+            return _smallest_by_theorem(theorem, shares, parts, pairs_of, delta)
 
         return lambda settings: [answer(setting) for setting in settings]
 

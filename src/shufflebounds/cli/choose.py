@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.ranking import WAYS, Choice, Ranking
+from shufflebounds.bounds.mechanism_families import WAYS
+from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import plain_ends, without_shuffler
 from shufflebounds.cli.deployment import honest_users

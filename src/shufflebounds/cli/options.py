@@ -25,7 +25,13 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.protocols.registry import Messages
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.description import SAME, Description, Mechanism, likely, parse
+from shufflebounds.randomizers.description import (
+    SYNONYMS,
+    Description,
+    Mechanism,
+    parse,
+    similar_parameter,
+)
 
 # Sections of the help, in their order there.
 QUESTION = "Question"
@@ -368,9 +374,11 @@ def _description(
             places = re.sub(r"parts\[(\d+)\]\.(share|weight)", _place, str(error))
             raise ValueError(places) from None
     own = parameters(mechanism)
-    if SAME.keys() <= given.keys():
+    if SYNONYMS.keys() <= given.keys():
         raise ValueError("--k and --domain-size mean the same: give one of them")
-    given = {SAME[key] if SAME.get(key) in own else key: value for key, value in given.items()}
+    given = {
+        SYNONYMS[key] if SYNONYMS.get(key) in own else key: value for key, value in given.items()
+    }
     _require_parameters(mechanism, given, own)
     return Mechanism(mechanism, tuple(registry.mechanism(mechanism).completed(given).items()))
 
@@ -399,7 +407,7 @@ def _part(text: str, composition: str) -> dict[str, Any]:
         if len(content) < len(pairs):
             raise ValueError("a parameter is given twice")
         for key, value in pairs:
-            parameter = own.get(key) or own.get(SAME.get(key, key))
+            parameter = own.get(key) or own.get(SYNONYMS.get(key, key))
             if parameter is not None:
                 content[key] = _type(parameter).convert(value, None, None)
         return {**first, "mechanism": _description(name, content, ()).plain()}
@@ -414,7 +422,7 @@ def _require_parameters(owner: str, given: Mapping[str, Any], own: Mapping[str, 
     for name in given:
         if name not in own:
             has = f"has only {', '.join(map(flag, own))}" if own else "has none"
-            meant = likely(name, own)
+            meant = similar_parameter(name, own)
             guess = f"; did you mean {flag(meant)}?" if meant else ""
             raise ValueError(f"{flag(name)} is not a parameter of {owner}, which {has}{guess}")
     for name, parameter in own.items():

@@ -14,7 +14,7 @@ from shufflebounds.accounting import calibration
 from shufflebounds.accounting.calibration import FewestUsers
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, smallest
-from shufflebounds.bounds.divergences import largest_answer
+from shufflebounds.bounds.divergences import largest_of_pairs
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import (
     MAX_COMPOSED_PAIRS,
@@ -212,7 +212,7 @@ def solve_users(
     answers = _search(
         deployment,
         informative_bounds(deployment, *PAIR_BOUNDS),
-        lambda bound: largest_answer(bound.kind, pairs_of_rounds(bound, deployment), target),
+        lambda bound: largest_of_pairs(bound.kind, pairs_of_rounds(bound, deployment), target),
         partial(calibration.fewest_users, deployment.randomizer, eps, delta, rounds=rounds),
         rtol or (USERS_RTOL if deployment.rounds == 1 else ROUNDS_RTOL),
         min,

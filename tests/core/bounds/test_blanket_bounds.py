@@ -57,13 +57,13 @@ def epsilon(name, *, blanket, eps0, n, delta):
 def on_delta(divergence, blanket, eps, n):
     """The upper end of what an inequality says of δ, for a known blanket."""
     losses = blanket_inequalities.specific(blanket)
-    return blanket_inequalities.delta_enclosed(divergence, losses, eps, n).upper
+    return blanket_inequalities.delta_enclosure(divergence, losses, eps, n).upper
 
 
 def on_delta_generic(divergence, eps0, eps, n):
     """The upper end of what an inequality says of δ, for every ε₀-LDP randomizer."""
     losses = blanket_inequalities.generic(eps0)
-    return blanket_inequalities.delta_enclosed(divergence, losses, eps, n).upper
+    return blanket_inequalities.delta_enclosure(divergence, losses, eps, n).upper
 
 
 # The witnesses: the bounds as the paper writes them. They take masses as mpmath numbers and share
@@ -334,9 +334,9 @@ class TestDelta:
         a, b, c = float_masses(decomposition)
         with mpmath.workdps(400):
             losses = blanket_inequalities.specific(decomposition)
-            found = blanket_inequalities.delta_enclosed(divergence, losses, eps, n)
+            found = blanket_inequalities.delta_enclosure(divergence, losses, eps, n)
             assert found.lower <= formula(divergence, (a, b, c), eps, n) <= found.upper
-            found = blanket_inequalities.delta_enclosed(
+            found = blanket_inequalities.delta_enclosure(
                 divergence, blanket_inequalities.generic(eps0), eps, n
             )
             truth = generic_formula(divergence, eps0, eps, n)
@@ -353,7 +353,7 @@ class TestDelta:
         eps0 = 2.0
         specific = blanket_inequalities.specific(sb.KRR(k=3, eps0=eps0).blanket())
         losses = specific if name == "specific" else blanket_inequalities.generic(eps0)
-        found = blanket_inequalities.delta_enclosed(divergence, losses, eps, n)
+        found = blanket_inequalities.delta_enclosure(divergence, losses, eps, n)
         assert 0.0 <= found.lower <= found.upper <= 1.0
         if eps == 0.0:
             # No drift, no bound.

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import shufflebounds as sb
 from shufflebounds.bounds import ranking
+from shufflebounds.bounds.mechanism_families import Task, mechanism_families
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
@@ -93,10 +94,10 @@ def test_epsilon_of_what_is_deployed_ends_at_the_target(values, n, eps, delta, r
 @pytest.mark.parametrize("cap", [0.7, 1.1, 4.0])
 def test_the_cap_is_of_all_shuffles_of_a_round(cap):
     """Thirds of these numbers are no floats."""
-    task = ranking._Task(4, 1, 10**6, 1.0, 1e-6, attributes=3, rounds=1, most_eps0=cap)
-    krr = next(ranking._families(task))
+    task = Task(4, 1, 10**6, 1.0, 1e-6, attributes=3, rounds=1, most_eps0=cap)
+    krr = next(mechanism_families(task))
     for way, shuffles in (("separate", 3), ("one", 1), ("linked", 1)):
-        choice = ranking._Candidate(task, krr, way).certified()
+        choice = ranking._TaskMechanism(task, krr, way).certified()
         exact = Fraction(choice.eps0.lower) * shuffles
         assert exact <= Fraction(choice.eps0_of_round) <= Fraction(cap)
         assert choice.eps0.lower == pytest.approx(cap / shuffles, rel=1e-12)
@@ -105,9 +106,9 @@ def test_the_cap_is_of_all_shuffles_of_a_round(cap):
 @pytest.mark.parametrize("values", [12, 40])
 def test_parameters_are_the_best_of_all(values):
     """All sizes of subsets are tried, by what the blanket allows."""
-    task = ranking._Task(values, 1, 3000, 0.3, 1e-6, 1, 1)
-    subset = next(one for one in ranking._families(task) if one.name == "subset")
-    found = ranking._Candidate(task, subset, "separate", 2).searched()
+    task = Task(values, 1, 3000, 0.3, 1e-6, 1, 1)
+    subset = next(one for one in mechanism_families(task) if one.name == "subset")
+    found = ranking._TaskMechanism(task, subset, "separate", 2).with_best_parameter()
 
     def mse(size):
         eps0 = sb.largest_eps0(
@@ -115,7 +116,7 @@ def test_parameters_are_the_best_of_all(values):
         )
         return sb.Subset(eps0.lower, values, size).error(3000).mse
 
-    assert mse(found.free) <= 1.005 * min(map(mse, range(2, values)))
+    assert mse(found.parameter) <= 1.005 * min(map(mse, range(2, values)))
 
 
 def test_numbers_and_sets():
@@ -136,9 +137,12 @@ def test_numbers_and_sets():
 
 
 def test_ways_to_report_two_attributes():
-    task = ranking._Task(16, 1, 20_000, 1.0, 1e-6, attributes=2, rounds=1)
-    krr = next(ranking._families(task))
-    ways = {way: ranking._Candidate(task, krr, way).searched().certified() for way in task.ways}
+    task = Task(16, 1, 20_000, 1.0, 1e-6, attributes=2, rounds=1)
+    krr = next(mechanism_families(task))
+    ways = {
+        way: ranking._TaskMechanism(task, krr, way).with_best_parameter().certified()
+        for way in task.ways
+    }
     assert min(ways, key=lambda way: ways[way].mse.upper) == "separate"
     expected = sb.largest_eps0(
         lambda eps0: sb.KRR(16, eps0).blanket(), eps=1.0, delta=1e-6, n=20_000, rounds=2
@@ -188,8 +192,8 @@ def test_several_messages():
 
 def test_what_is_found_where_more_would_cost_too_much(monkeypatch):
     """The lower end was found to meet the target; without one there is nothing to deploy."""
-    task = ranking._Task(4, 1, 1000, 1.0, 1e-6, 1, 1)
-    krr = ranking._Candidate(task, next(ranking._families(task)), "separate")
+    task = Task(4, 1, 1000, 1.0, 1e-6, 1, 1)
+    krr = ranking._TaskMechanism(task, next(mechanism_families(task)), "separate")
     for lower in (2.0, 0.0):
 
         def spent(*_, lower=lower, **__):

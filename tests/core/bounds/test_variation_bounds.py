@@ -17,11 +17,10 @@ from shufflebounds.bounds.base import Kind, Numerics
 from shufflebounds.bounds.optimal import three_groups
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.variation_ratio import (
-    analytic,
-    asymptotic,
     metric_clone,
     published_vector_bits,
 )
+from shufflebounds.bounds.variation_ratio_closed_forms import analytic, asymptotic
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import GenericReports, Ratios, SingleMessage, largest_variation
 from shufflebounds.protocols.histograms import HierarchicalHistogram

@@ -13,6 +13,7 @@ from strategies import decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import renyi as accounting
+from shufflebounds.accounting import renyi_curves
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import log_divergence, log_divergences
@@ -75,7 +76,7 @@ def test_sums_enclose_enumeration(case):
 def test_curves_enclose_enumeration(case, monkeypatch):
     """As with many users, from hockey-stick divergences alone."""
     decomposition, n, truth = case
-    monkeypatch.setattr(accounting, "_summed", lambda *_: [])
+    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: [])
     found = reached(lambda: renyi(decomposition, n, ORDERS))
     for value, enclosure in zip(truth, found, strict=True):
         assert enclosure.lower <= value <= enclosure.upper
@@ -120,7 +121,7 @@ def test_sums_hold_for_any_decomposition(case, orders):
 @examples(3)
 def test_curves_hold_for_any_decomposition(decomposition, n, order):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounting, "_summed", lambda *_: [])
+        patch.setattr(accounting, "_enumerated_moments", lambda *_: [])
         assert_encloses(decomposition, n, [order])
 
 
@@ -168,7 +169,7 @@ def test_equal_entries_may_stand_for_others():
 @pytest.mark.parametrize("nudge", [0.0, 1e-12, 1e-9, 1e-7, 1e-4])
 def test_curves_that_vanish_at_once(monkeypatch, nudge):
     """D is below all floats, or their neighbours' rounding, soon beyond 0."""
-    monkeypatch.setattr(accounting, "_summed", lambda *_: [])
+    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: [])
     a = np.array([1.0 - 1e-9, 1e-9])
     b = a * (1.0 + nudge * np.array([0.0, 1.0]))
     b /= b.sum()
@@ -331,7 +332,7 @@ def integral(pair, order, start, stop, ahead):
 
 
 def test_too_narrow_to_reach(monkeypatch):
-    monkeypatch.setattr(accounting, "_PASSES", 1)
+    monkeypatch.setattr(renyi_curves, "MAX_PASSES", 1)
     with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
         renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
     wide = caught.value.enclosure

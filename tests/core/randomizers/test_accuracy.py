@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import expi
 
 import shufflebounds as sb
-from shufflebounds.bounds import ranking
+from shufflebounds.bounds import mechanism_families
 from shufflebounds.randomizers import accuracy
 
 EPS0 = [0.3, 2.0, 6.0]
@@ -366,7 +366,7 @@ def test_sampled_sets_in_several_histograms():
     supports = sb.KRR(k, 4.0)._supports()
     held = supports.p * supports.miss / supports.gap**2
     other = supports.q * (1 - supports.q) / supports.gap**2
-    found = ranking._of_every_item(items, sb.KRR(k, 4.0)).sampled(rate).error(n, None)
+    found = mechanism_families._all_items_spread(items, sb.KRR(k, 4.0)).sampled(rate).error(n, None)
     total = (held + (k - 1) * other) / rate + (1 - rate) / rate * (1 - 1 / k)
     assert found.mse * n == pytest.approx(items * total, rel=1e-6)
     shares = np.linspace(0.0, 1.0, 51)

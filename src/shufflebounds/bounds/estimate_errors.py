@@ -1,0 +1,48 @@
+"""The errors of estimates as bounds of the protocol `Calibrated`: docs/accuracy.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.mechanism_families import Task
+from shufflebounds.bounds.ranking import calibrated
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import Calibrated, Protocol
+
+# Relative error of the curator's noise, which is calibrated in floats by bisection.
+_BISECTION_ERR = 1e-9
+
+
+def _error_bound(
+    name: str, label: str, source: str, mse: Callable[[Calibrated], Enclosure]
+) -> Bound:
+    """Return the bound whose answer is the mean squared error of a calibrated protocol."""
+
+    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        if not isinstance(protocol, Calibrated):
+            raise ValueError(f"the bound {name} needs the protocol calibrated")
+        answer = Answer(mse(protocol))
+        return lambda settings: [answer for _ in settings]
+
+    return Bound(name, Kind.UPPER, label, source, ("mse",), prepare)
+
+
+def _curator_mse(protocol: Calibrated) -> Enclosure:
+    """Return the error of a trusted curator for the same task."""
+    mse = Task.of(protocol).curator_mse
+    return Enclosure(mse * (1.0 - _BISECTION_ERR), mse * (1.0 + _BISECTION_ERR))
+
+
+ESTIMATE_ERROR = _error_bound(
+    "estimate_error",
+    "error of the estimate",
+    "docs/accuracy.md: supports of values, at an eps0 that meets the target",
+    lambda protocol: calibrated(protocol).mse,
+)
+CURATOR_ERROR = _error_bound(
+    "curator_error",
+    "error of a trusted curator",
+    "Balle and Wang, ICML 2018, Theorem 8: Gaussian noise, calibrated exactly",
+    _curator_mse,
+)
