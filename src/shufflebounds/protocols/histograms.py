@@ -1,4 +1,9 @@
-"""Range queries by hierarchical histograms (Cormode, Kulkarni and Srivastava, PVLDB 2019)."""
+"""Protocols of several histograms or sums.
+
+- Range queries by hierarchical histograms: Cormode, Kulkarni and Srivastava, PVLDB 2019.
+- Decision trees from shuffled histograms: Wang et al., Appl. Sci. 15(3), 2025, Section 8.2.
+- Sums of noisy bit vectors, of which secure aggregation reveals the sum of every coordinate alone.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +33,22 @@ from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of
 from shufflebounds.randomizers.bit_vectors import OUE, RAPPOR, BitVectorRandomizer
 from shufflebounds.randomizers.discrete import KRR
 
+# Largest height of a decision tree, whose last level has 2^height categories.
+_MAX_HEIGHT = 40
+# Mechanisms that make bit vectors, by name.
+_BIT_VECTORS = {"rappor": RAPPOR, "oue": OUE}
+# A decomposition, the number of users and the number of rounds.
+RoundTriple: TypeAlias = tuple[Decomposition, int, int]
+
 
 @dataclass(frozen=True)
 class HierarchicalHistogram(Protocol):
     """A user draws one of log₂ d levels and sends its node there by randomized response.
 
-    Levels are equally likely, and have 2, 4, …, d nodes, each the half of one above it. Inputs in
-    different halves differ on all levels and are the worst (docs/engine.md, section 10), so that
-    all pairs of inputs are covered. Raises ValueError unless
-    0 < ε₀ ≤ 300 and ``domain_size``, d, is a power of 2, at least 2.
+    Levels are equally likely and have 2, 4, …, d nodes, each of which is half of a node above it.
+    Inputs in different halves differ on all levels and are the worst (docs/engine.md, section 10),
+    so that all pairs of inputs are covered. Raises ValueError unless 0 < ε₀ ≤ 300 and
+    ``domain_size``, d, is a power of 2, at least 2.
     """
 
     eps0: float
@@ -49,13 +61,13 @@ class HierarchicalHistogram(Protocol):
             raise ValueError(f"domain_size must be a power of 2, got {d}")
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """The parallel composition of the levels."""
+        """Return the parallel composition of the levels."""
         levels = self.domain_size.bit_length() - 1
         parts = [KRR(2 ** (level + 1), self.eps0).blanket() for level in range(levels)]
         return (Candidate(parallel([(1.0 / levels, part) for part in parts])),)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """The others hold x₁¹, or a third value that shares a half with it and nothing else."""
+        """Return the pairs whose others hold x₁¹, or a third value in its half, not its quarter."""
         levels = [
             KRR(2 ** (level + 1), self.eps0).dataset_pairs()
             for level in range(self.domain_size.bit_length() - 1)
@@ -71,13 +83,13 @@ class HierarchicalHistogram(Protocol):
 
 @dataclass(frozen=True)
 class SeparateHistograms(Protocol):
-    """The same queries without sampling: each level is asked of its own share of the users.
+    """The same queries without sampling: each level has its own share of the users.
 
     ⌊n/log₂ d⌋ users report on a level of ``nodes`` nodes by randomized response, and only they hide
-    each other. The bounds cover the users of that level. Those of the level of 2 nodes cover all
-    users: its blanket is the stronger clone, which bounds every randomizer with this ε₀. n counts
-    the users of all levels. Raises ValueError unless 0 < ε₀ ≤ 300, ``domain_size`` d is a power of
-    2, at least 2, and ``nodes`` a power of 2 from 2 to d.
+    each other. The bounds cover the users of that level. The bounds of the level of 2 nodes cover
+    all users: its blanket is the stronger clone, which bounds every randomizer with this ε₀. n
+    counts the users of all levels. Raises ValueError unless 0 < ε₀ ≤ 300, ``domain_size`` d is a
+    power of 2, at least 2, and ``nodes`` a power of 2 from 2 to d.
     """
 
     eps0: float
@@ -92,26 +104,26 @@ class SeparateHistograms(Protocol):
 
     @property
     def covered(self) -> str:
-        """The users of the level, unless it is the worst one."""
+        """The users of the level; empty for the level of 2 nodes."""
         return "" if self.nodes == 2 else f"users who report on the level of {self.nodes} nodes"
 
     @property
     def caveat(self) -> str:
-        """Which number of nodes covers all users."""
+        """A sentence that says which number of nodes covers all users."""
         covers_all = "nodes = 2 has answers that cover all users"
         return f"These answers cover {self.covered} only: {covers_all}." if self.covered else ""
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """The randomized response of that level."""
+        """Return the randomized response of the level."""
         return (Candidate(KRR(self.nodes, self.eps0).blanket()),)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """The others of that level hold a third node, or the victim's second one."""
+        """Return the pairs whose others hold a third node, or the victim's second one."""
         pairs = KRR(self.nodes, self.eps0).dataset_pairs()
         return tuple(Candidate(pair, others=name) for name, pair in pairs.items())
 
     def draws(self, n: int) -> int:
-        """Users of one level; `InfeasibleError` where there is none."""
+        """Return the number of users of one level; raise `InfeasibleError` if it is 0."""
         users = validation.users(n) // (self.domain_size.bit_length() - 1)
         if not users:
             raise InfeasibleError(
@@ -120,41 +132,36 @@ class SeparateHistograms(Protocol):
         return users
 
 
-# Decision trees from shuffled histograms (Wang et al., Appl. Sci. 15(3), 2025, Section 8.2).
-
-# 2^{h+1} categories have to fit.
-_HIGHEST = 40
-
-
 @dataclass(frozen=True)
 class DecisionTrees(Protocol):
     """``trees`` trees of ``height`` levels, one after the other, over binary ``attributes``.
 
-    At level h = 0, 1, …, each of the attributes that are left, d − h of them, is counted in all 2^h
-    nodes by one histogram of 2^{h+1} categories: a query, in which all users take part with one
-    message of their own category and ``messages`` − 1 uniform ones. Raises ValueError unless the
-    height is 1 to 40, there are at least as many attributes, at least 2 messages and 1 tree.
+    At level h = 0, 1, …, each of the d − h remaining attributes is counted in all 2^h nodes by one
+    histogram of 2^{h+1} categories. In each of these queries every user sends one message of its
+    category and ``messages`` − 1 uniform messages. Raises ValueError unless the height is 1 to 40,
+    there are at least as many attributes, at least 2 messages and 1 tree.
     """
 
     height: int
     attributes: int
     messages: int
     trees: int = 1
-    eps0: ClassVar[None] = None  # type: ignore[misc] # a single message gives its category away
+    # A single message gives its category away.
+    eps0: ClassVar[None] = None  # type: ignore[misc]
     seen: ClassVar[Observation] = MESSAGES
 
     def __post_init__(self) -> None:
-        validation.whole("height", self.height, minimum=1, maximum=_HIGHEST)
+        validation.whole("height", self.height, minimum=1, maximum=_MAX_HEIGHT)
         validation.whole("attributes", self.attributes, minimum=self.height)
         validation.whole("messages", self.messages, minimum=2)
         validation.whole("trees", self.trees, minimum=1)
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Those of the parts."""
+        """Raise TypeError: the parts have candidates."""
         raise TypeError("trees take several shuffles: ask their parts")
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """The queries of each level."""
+        """Return the queries of each level."""
         return tuple(
             Shuffles(
                 BallsIntoBins(bins=2 ** (level + 1), blankets=self.messages - 1),
@@ -165,20 +172,13 @@ class DecisionTrees(Protocol):
         )
 
 
-# Noisy bit vectors of which only the sum of every coordinate is revealed (secure aggregation).
-
-_BITS = {"rappor": RAPPOR, "oue": OUE}
-# A decomposition, the number of users, and how often.
-Rounds: TypeAlias = tuple[Decomposition, int, int]
-
-
 @dataclass(frozen=True)
 class CoordinateSums(Protocol):
-    """Users send bit vectors, as RAPPOR or OUE make them, and how many ones each bit had is seen.
+    """Users send bit vectors by RAPPOR or OUE, and the observer sees the sum of each coordinate.
 
     Given all values, the bits are independent of each other, and so are the sums. If the victim's
     value x₁¹ replaces x₁⁰, only the sums of these two coordinates change their laws. Each of them
-    is a shuffle of one noisy bit a user, and ``parts`` are both shuffles (docs/aggregation.md).
+    is a shuffle of one noisy bit per user, and ``parts`` are both shuffles (docs/aggregation.md).
     ε₀ of ``randomizer`` is that of a whole vector.
 
     Raises ValueError for a randomizer that does not make bit vectors.
@@ -196,87 +196,88 @@ class CoordinateSums(Protocol):
 
     @property
     def eps0(self) -> float:  # type: ignore[override]
-        """That of a whole vector."""
+        """ε₀ of a whole vector."""
         return self.randomizer.eps0
 
     @property
     def caveat(self) -> str:
-        """Where nothing is said of the number of values there are many."""
+        """An assumption of the lower bound, if the number of values is left out."""
         if self.randomizer.domain_size is not None:
             return ""
         return "The lower bound holds for three values or more: for two, set domain_size to 2."
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Those of the parts."""
+        """Raise TypeError: the parts have candidates."""
         raise TypeError("the sums are several shuffles: ask their parts")
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """The sums of the coordinates x₁⁰ and x₁¹."""
+        """Return the sums of the coordinates x₁⁰ and x₁¹."""
         return tuple(Shuffles(SingleMessage(bit), n, 1) for bit, *_ in self.upper_rounds(n))
 
     def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
-        """What bounds `rounds` aggregations of n users from above, as `compose` takes it."""
+        """Return an upper bound of `rounds` aggregations of n users, as `compose` takes it."""
         return [(_Bit(self.randomizer, coordinate), n, rounds) for coordinate in ("x0", "x1")]
 
-    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[Rounds]]:
-        """What is attained by what all others hold: ``third``, if there is one, or ``x1``."""
+    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[RoundTriple]]:
+        """Return lower bounds by the others' input: ``third``, if there is one, and ``x1``."""
         first, second = (bit.dataset_pairs() for bit, *_ in self.upper_rounds(n))
-        return {name: [(each[name], n, rounds) for each in (first, second)] for name in second}
+        return {name: [(first[name], n, rounds), (second[name], n, rounds)] for name in second}
 
 
 @dataclass(frozen=True)
 class _Bit(Randomizer):
-    """The bit of ``coordinate`` ``x0`` or ``x1``: a randomizer of whether the value is its own."""
+    """The bit of ``coordinate`` ``x0`` or ``x1``, which tells whether the value is that one."""
 
     vector: BitVectorRandomizer
     coordinate: str
 
     @property
     def eps0(self) -> float:  # type: ignore[override]
-        """That of the whole vector, which is more than that of a bit."""
+        """ε₀ of the whole vector, which is larger than that of a bit."""
         return self.vector.eps0
 
     def blanket(self) -> Decomposition:
-        """Every other user's bit has one of the two laws that the victim's may have."""
-        return _above(self.vector)[0]
+        """Return the blanket: every other user's bit has one of the victim's two laws."""
+        return _bit_bounds(self.vector)[0]
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Any number of the others may hold the value of the coordinate."""
-        return _above(self.vector)[1]
+        """Return the crowds: any number of the others may hold the value of the coordinate."""
+        return _bit_bounds(self.vector)[1]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """All others hold a third value, if there is one, or x₁¹."""
-        own, other = _laws(self.vector)
-        a, b = (own, other) if self.coordinate == "x0" else (other, own)
-        held = {"x1": b} if self.vector.domain_size == 2 else {"third": other, "x1": b}
-        return {name: Decomposition(a, b, c, CLOSED_FORM_ERR) for name, c in held.items()}
+        """Return the pairs whose others hold a third value, if there is one, or x₁¹."""
+        held, not_held = _bit_laws(self.vector)
+        a, b = (held, not_held) if self.coordinate == "x0" else (not_held, held)
+        laws = {"x1": b} if self.vector.domain_size == 2 else {"third": not_held, "x1": b}
+        return {name: Decomposition(a, b, c, CLOSED_FORM_ERR) for name, c in laws.items()}
 
 
-def _laws(vector: BitVectorRandomizer) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of a bit to be 1 and 0: of the user's own value, and of another one."""
+def _bit_laws(vector: BitVectorRandomizer) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities of 1 and 0 for the bit of the user's value, and of another one."""
     e, odds = math.exp(vector.eps0), vector.odds
     return np.array([e, odds]) / (odds + e), np.array([1.0, odds]) / (1.0 + odds)
 
 
 @cache
-def _above(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...]]:
-    """Blanket and crowds of a bit, in both directions: those of both coordinates.
+def _bit_bounds(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...]]:
+    """Return the blanket and the crowds of a bit, in both directions, for both coordinates.
 
-    They are the same objects for both, so that their curves are computed once. Not attained: who
-    holds the value of a coordinate does not hold that of the other.
+    They are the same objects for both coordinates, so that their curves are computed once. No
+    dataset attains both: a user who holds the value of a coordinate does not hold the other one.
     """
-    own, other = _laws(vector)
-    rows, sure = np.stack([own, other]), np.minimum(own, other)
-    blanket = Decomposition(own, other, sure, CLOSED_FORM_ERR)
+    held, not_held = _bit_laws(vector)
+    rows, c = np.stack([held, not_held]), np.minimum(held, not_held)
+    blanket = Decomposition(held, not_held, c, CLOSED_FORM_ERR)
     return blanket, tuple(
         replace(crowd, symmetric=isinstance(vector, RAPPOR), attained=False)
-        for crowd in crowd_of_rows(rows, sure)
+        for crowd in crowd_of_rows(rows, c)
     )
 
 
 def coordinate_sums(bits: str, eps0: float, domain_size: int | None = None) -> CoordinateSums:
-    """Of vectors of ``rappor`` or ``oue``, with ε₀ of a whole vector.
+    """Return the sums of vectors by ``rappor`` or ``oue``, with ε₀ of a whole vector.
 
-    Raises ValueError for another name, and for what these refuse.
+    Raises ValueError for another name, and for arguments that these refuse.
     """
-    return CoordinateSums(_BITS[validation.choice("bits", bits, _BITS)](eps0, domain_size))
+    make = _BIT_VECTORS[validation.choice("bits", bits, _BIT_VECTORS)]
+    return CoordinateSums(make(eps0, domain_size))

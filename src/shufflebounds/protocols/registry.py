@@ -1,7 +1,8 @@
-"""What users send, as configurations describe it: protocols by name, and reports of mechanisms.
+"""The protocols by name, and the descriptions of reports and messages in configurations.
 
-A new protocol is its module, and a line here. Its parameters are those of what makes it. Where some
-of them are settings, such as a number of messages that is an axis of curves, its entry names them.
+A new protocol takes a module and a line here. Its parameters are those of the function that makes
+it. If some of them are settings, such as a number of messages that is an axis of curves, its entry
+names them.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ class Entry:
     Parameters
     ----------
     make
-        The protocol of its parameters and of the settings that `needs` names, all by keyword.
-    needs
-        Names of settings (fields of `Setting`) among its arguments. A ``delta`` that is a share
-        of 1/n comes as `OverN` where n is not among them.
+        A function that returns the protocol. Its arguments are the parameters and the settings that
+        `needs` names, all by keyword.
     label
-        As figures call it.
+        The name in figures.
+    needs
+        Names of settings (fields of `Setting`) among its arguments. A ``delta`` that is a share of
+        1/n is passed as `OverN` if n is not among them.
     users
-        Where n follows from the rest: n of the same arguments.
-
+        A function of the same arguments that returns n, if n follows from them.
     """
 
     make: Callable[..., Protocol]
@@ -80,12 +81,9 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
 )
 
 
-# What a user sends: reports of a local randomizer, or the messages of a protocol.
-
-
 @dataclass(frozen=True, eq=False)
 class AsGiven:
-    """A mechanism that Python holds and no name describes, such as a matrix, at the ε₀ it has."""
+    """A Python object without a name, such as a matrix, at its own ε₀."""
 
     made: Randomizer
     has_own_eps0: ClassVar = True
@@ -97,11 +95,11 @@ class AsGiven:
         return type(self.made).__name__
 
     def randomizer(self, _: float | None) -> Randomizer:
-        """The mechanism."""
+        """Return the mechanism."""
         return self.made
 
     def plain(self) -> dict[str, Any]:
-        """What tells it from others, if not how to make it: its matrix, or what Python prints."""
+        """Return a mapping that identifies the mechanism: its matrix, or its ``repr``."""
         rows = getattr(self.made, "matrix", None)
         return {"type": self.type, "is": repr(self.made) if rows is None else rows().tolist()}
 
@@ -118,7 +116,7 @@ class Reports:
 
     mechanism: Description | AsGiven
     k_joint: int = 1
-    # Settings that follow from others.
+    # Names of settings that follow from the others.
     gives: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
@@ -126,7 +124,7 @@ class Reports:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Settings that decide what is sent."""
+        """Names of the settings that determine the messages."""
         return () if self.mechanism.has_own_eps0 else ("eps0",)
 
     @property
@@ -135,50 +133,51 @@ class Reports:
         return self.mechanism.files
 
     def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
-        """The protocol at ε₀ of all that a user sends (natural log)."""
+        """Return the protocol at the setting's ε₀, that of all that a user sends (natural log)."""
         if self.mechanism.has_own_eps0:
-            return SingleMessage(self._own, None, distance)
+            return SingleMessage(self._repeated_at_own_eps0, None, distance)
         eps0 = setting.require("eps0")
-        one = self.mechanism.randomizer(eps0 / self.k_joint)
-        return SingleMessage(repeated(one, self.k_joint), eps0, distance)
+        randomizer = self.mechanism.randomizer(eps0 / self.k_joint)
+        return SingleMessage(repeated(randomizer, self.k_joint), eps0, distance)
 
     @cached_property
-    def _own(self) -> Randomizer:
-        """All that is sent, where ε₀ is no setting."""
+    def _repeated_at_own_eps0(self) -> Randomizer:
+        """The randomizer of all that is sent, if the mechanism has its own ε₀."""
         return repeated(self.mechanism.randomizer(None), self.k_joint)
 
     def require_own_eps0(self, eps0: float | None) -> None:
-        """Raise ValueError for an ε₀ (natural log) other than that of all that is sent."""
+        """Raise ValueError if ε₀ (natural log) differs from the mechanism's own."""
         if eps0 is None or not self.mechanism.has_own_eps0:
             return
-        own = self._own.eps0
+        randomizer = self._repeated_at_own_eps0
+        own = randomizer.eps0
         # A decimal of the configuration has fewer digits.
         if own is None or not math.isclose(eps0, own, rel_tol=1e-5):
             raise ValueError(
-                f"eps0 must be left out: {self._own.label} has its own, "
+                f"eps0 must be left out: {randomizer.label} has its own, "
                 f"{'none' if own is None else f'{own:.6g}'}, got {eps0!r}"
             )
 
     def completed(self, setting: Setting) -> Setting:
-        """The setting, with ε₀ where the mechanism has its own and that is one to be told."""
+        """Return the setting, with the mechanism's own ε₀ if it has a valid one."""
         if not self.mechanism.has_own_eps0:
             return setting
-        own = self._own.eps0
+        own = self._repeated_at_own_eps0.eps0
         return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
 
     def label(self, setting: Setting) -> str:
-        """How figures call the mechanism, with its parameters."""
+        """Return the name of the mechanism in figures, with its parameters."""
         return self.mechanism.randomizer(setting.eps0 or 1.0).label
 
 
 @dataclass(frozen=True)
 class Messages(Named):
-    """The messages of one of the `PROTOCOLS`, and its parameters.
+    """The messages of one of the `PROTOCOLS` with its parameters.
 
     Raises ValueError for an unknown protocol, and for a parameter that it does not have or lacks.
     """
 
-    # They are read from no files, and not repeated.
+    # Protocols are read from no files, and are not repeated.
     files: ClassVar[tuple[str, ...]] = ()
     k_joint: ClassVar[int] = 1
 
@@ -191,21 +190,21 @@ class Messages(Named):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Settings that decide what is sent."""
+        """Names of the settings that determine the messages."""
         return self._entry.needs
 
     @property
     def gives(self) -> frozenset[str]:
-        """Settings that follow from others."""
+        """Names of the settings that follow from the others."""
         return frozenset() if self._entry.users is None else frozenset({"n"})
 
     @property
     def mechanism(self) -> Messages:
-        """What tables call the mechanism: itself."""
+        """Itself, whose ``str`` is the name in tables."""
         return self
 
     def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
-        """The protocol at a setting; ValueError for a distance, which is one of reports."""
+        """Return the protocol at a setting; raise ValueError for a distance."""
         if distance is not None:
             raise ValueError(
                 "distance is only valid for the upper bound of a joint composition, "
@@ -214,15 +213,15 @@ class Messages(Named):
         return self._entry.make(**self._arguments(setting))
 
     def completed(self, setting: Setting) -> Setting:
-        """The setting with n, where that follows from what the protocol was designed for."""
+        """Return the setting, with n if it follows from the other settings."""
         if self._entry.users is None:
             return setting
         return setting.at(n=self._entry.users(**self._arguments(setting)))
 
     def label(self, setting: Setting) -> str:
-        """How figures call the protocol, with its parameters."""
-        listed = ", ".join(f"{name} = {value}" for name, value in self.parameters)
-        return f"{self._entry.label} ({listed})" if listed else self._entry.label
+        """Return the name of the protocol in figures, with its parameters."""
+        parameters = ", ".join(f"{name} = {value}" for name, value in self.parameters)
+        return f"{self._entry.label} ({parameters})" if parameters else self._entry.label
 
     def _arguments(self, setting: Setting) -> dict[str, Any]:
         return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
@@ -232,18 +231,19 @@ Sent: TypeAlias = Reports | Messages
 
 
 def parse(content: Mapping[str, Any], k_joint: int = 1) -> Sent:
-    """What a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
+    """Return what a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
 
-    Raises ValueError, naming the key, for anything else, and for several reports of a protocol.
+    Raises ValueError, which names the key, for any other mapping, and for several reports of a
+    protocol.
     """
     if isinstance(content, Mapping) and content.get("type") in PROTOCOLS:
         if k_joint != 1:
             raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
-        given = {key: value for key, value in content.items() if key != "type"}
-        return Messages(content["type"], tuple(given.items()))
+        parameters = ((key, value) for key, value in content.items() if key != "type")
+        return Messages(content["type"], tuple(parameters))
     return Reports(description.parse(content), k_joint)
 
 
 def types() -> list[str]:
-    """What the type of a mapping may be."""
+    """Return the types that a mapping may have."""
     return [*description.types(), *PROTOCOLS]
