@@ -1,4 +1,8 @@
-"""One bit for every value of the domain: what RAPPOR, OUE and local hashing have in common."""
+"""One bit for every value of the domain: RAPPOR, OUE, unary encoding and local hashing.
+
+RAPPOR is by Erlingsson, Pihur and Korolova (CCS 2014), the others by Wang, Blocki, Li and Jha
+(USENIX Security 2017). OUE and RAPPOR are unary encoding with specific odds.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,16 @@ from shufflebounds.randomizers.accuracy import WORD, Supports
 from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
 from shufflebounds.randomizers.sampling import required
 
-# Of other values' bits, the most that are looked at; a power that high errs by as many roundings.
-_MOST_BITS = 40
+# Largest number of further bits whose common probability of being 1 counts in a crowd. A power with
+# this exponent takes as many roundings.
+_MAX_FURTHER_BITS = 40
+# Number of further bits above which the probability that all are 1 is below 2⁻²⁰⁰⁰, 0 as a float.
+_NEGLIGIBLE_BITS = 2000
+# Smallest noise of unary encoding: probabilities stay far above the smallest float.
+_SMALLEST_NOISE = 1e-100
+# Largest number of hash values l: the probability 1/l² of two values to hash to z stays far above
+# the smallest float.
+_MAX_HASH_VALUES = 10**135
 
 
 class BitVectorRandomizer(DomainRandomizer):
@@ -30,23 +42,24 @@ class BitVectorRandomizer(DomainRandomizer):
     that every choice of ``odds`` > 0 is ε₀-LDP.
     """
 
-    # Beyond this the 2^D outputs no longer count as small.
+    # There are 2^D outputs.
     LARGEST_MATRIX = 12
 
     @property
     @abstractmethod
     def odds(self) -> float:
-        """The odds that the bit of another value is 0."""
+        """The odds that the bit of a value other than the input is 0."""
 
     def blanket(self) -> Decomposition:
-        """Table 2 of the paper, as multiples of p.
+        """Return the blanket of Table 2, as multiples of p.
 
-        The least likelihood of a report is that of an input whose bit is 0, unless all bits are 1.
-        ``all_ones`` is the probability of that for the bits other than those of x₁⁰ and x₁¹.
+        The smallest likelihood of a report is that of an input whose bit is 0, unless all bits are
+        1. ``all_ones`` is the probability of that for the bits other than those of x₁⁰ and x₁¹.
         """
         e, odds = math.exp(self.eps0), self.odds
-        # From 2⁻²⁰⁰⁰ on they are 0 as floats.
-        bits = 2000 if self.domain_size is None else min(self.domain_size - 2, 2000)
+        bits = _NEGLIGIBLE_BITS
+        if self.domain_size is not None:
+            bits = min(self.domain_size - 2, _NEGLIGIBLE_BITS)
         all_ones = (1.0 + odds) ** -bits
         p = odds / ((1.0 + odds) * (odds + e))
         q = p * (1.0 - all_ones) / odds
@@ -54,47 +67,48 @@ class BitVectorRandomizer(DomainRandomizer):
         return five_point(self.eps0, p, q, r)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """The victim holds 0 or 1, another user one of these or a third value.
+        """Return the crowd of a victim with 0 or 1, and others with these or a third value.
 
-        The bits of the three say it all, and whether all other bits are 1, where no value is
-        unlikely.
+        Its components are the bits of these three values, and whether all other bits are 1. If they
+        are, the smallest likelihood may be that of an input whose bit is 1.
         """
         size = min(self.domain_size or 3, 3)
         rows = self._channel(size)
-        sure = rows.min(axis=0)
+        blanket = rows.min(axis=0)
         if self.domain_size is None or self.domain_size > size:
             e, odds = math.exp(self.eps0), self.odds
             bits = math.inf if self.domain_size is None else self.domain_size - size
-            # To leave out a rare report is to be sure of a little less.
-            all_ones = (1.0 + odds) ** -bits if bits <= _MOST_BITS else 0.0
-            # What a value whose bit is 0 would have: the last report is that of three ones.
-            zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
-            zero[:-1] = sure[:-1]
+            # A rare report that is left out lowers the blanket a little, which is safe.
+            all_ones = (1.0 + odds) ** -bits if bits <= _MAX_FURTHER_BITS else 0.0
+            # In the last report all three bits are 1. There some other value has the bit 0.
+            blanket_with_zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
+            blanket_with_zero[:-1] = blanket[:-1]
             rows = np.hstack([rows * (1.0 - all_ones), rows * all_ones])
-            sure = np.concatenate([zero * (1.0 - all_ones), sure * all_ones])
-        return crowd_of_rows(rows, sure)
+            blanket = np.concatenate([blanket_with_zero * (1.0 - all_ones), blanket * all_ones])
+        return crowd_of_rows(rows, blanket)
 
     @property
     def bits(self) -> float:
-        """One for every value."""
+        """The number of values, one bit for each of them."""
         return math.inf if self.domain_size is None else float(self.domain_size)
 
     def _supports(self) -> Supports:
-        """A report supports the values whose bits are 1."""
+        """Return the supports: a report supports the values whose bits are 1."""
         e, odds = math.exp(self.eps0), self.odds
-        own, other = 1.0 / (odds + e), 1.0 / (1.0 + odds)
-        gap = odds * own * other * math.expm1(self.eps0)
-        return Supports(e * own, odds * own, other, gap, self.domain_size or math.inf)
+        input_unit, q = 1.0 / (odds + e), 1.0 / (1.0 + odds)
+        gap = odds * input_unit * q * math.expm1(self.eps0)
+        return Supports(e * input_unit, odds * input_unit, q, gap, self.domain_size or math.inf)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Bits, a row a user."""
+        """Return the bits, a row for each user."""
         size, supports = required("domain_size", self.domain_size), self._supports()
-        held = sampling.checked_values("inputs", inputs, size)
-        found = np.empty((held.size, size), dtype=bool)
-        for value in range(size):  # no larger array of random numbers than one column
-            chances = np.where(held == value, supports.p, supports.q)
-            found[:, value] = rng.random(held.size) < chances
-        return found
+        values = sampling.checked_values("inputs", inputs, size)
+        bits = np.empty((values.size, size), dtype=bool)
+        # Random numbers are drawn for one column at a time, which limits memory.
+        for value in range(size):
+            probabilities = np.where(values == value, supports.p, supports.q)
+            bits[:, value] = rng.random(values.size) < probabilities
+        return bits
 
     def _supporters(self, reports: NDArray) -> NDArray:
         size = required("domain_size", self.domain_size)
@@ -106,13 +120,13 @@ class BitVectorRandomizer(DomainRandomizer):
         return np.count_nonzero(reports, axis=0)
 
     def _channel(self, size: int) -> NDArray[np.float64]:
-        """Column y belongs to the bits of the integer y, the lowest that of input 0."""
+        """Return R(x)(y); column y has the bits of the integer y, the lowest that of input 0."""
         e, odds = math.exp(self.eps0), self.odds
-        ones = (np.arange(2**size) >> np.arange(size)[:, np.newaxis]) & 1 == 1
-        own = np.where(ones, e, odds) / (odds + e)
-        other = np.where(ones, 1.0, odds) / (1.0 + odds)
-        is_own = np.eye(size, dtype=bool)[:, :, np.newaxis]
-        return np.where(is_own, own, other).prod(axis=1)
+        is_one = (np.arange(2**size) >> np.arange(size)[:, np.newaxis]) & 1 == 1
+        if_input = np.where(is_one, e, odds) / (odds + e)
+        if_not_input = np.where(is_one, 1.0, odds) / (1.0 + odds)
+        is_input = np.eye(size, dtype=bool)[:, :, np.newaxis]
+        return np.where(is_input, if_input, if_not_input).prod(axis=1)
 
 
 class HashRandomizer(BitVectorRandomizer):
@@ -125,30 +139,27 @@ class HashRandomizer(BitVectorRandomizer):
 
     @property
     def odds(self) -> float:
-        """Every other value hashes to z in one of so many cases."""
+        """The odds that another value does not hash to z."""
         return float(self._count - 1)
 
     @property
     def bits(self) -> float:
-        """Of a hash value, and of the seed of its hash."""
+        """The number of bits of a hash value and the seed of its hash."""
         return math.log2(self._count) + WORD
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """A seed and a hash value."""
+        """Return a seed and a hash value for each user, (users, 2)."""
         sampling.require_hashes(self._count)
-        held = sampling.checked_values("inputs", inputs, self.domain_size or math.inf)
-        seeds = sampling.seeds(held.size, rng)
-        own = sampling.hashed(seeds, held, self._count)
+        values = sampling.checked_values("inputs", inputs, self.domain_size or math.inf)
+        seeds = sampling.seeds(values.size, rng)
+        hash_values = sampling.hashed(seeds, values, self._count)
         gap = math.expm1(self.eps0) / (math.exp(self.eps0) + self._count - 1.0)
-        told = sampling.truthful(own, self._count, gap, rng)
-        return np.stack([seeds, told.astype(np.uint64)], axis=1)
+        reports = sampling.truthful(hash_values, self._count, gap, rng)
+        return np.stack([seeds, reports.astype(np.uint64)], axis=1)
 
     def _supporters(self, reports: NDArray) -> NDArray:
         size = required("domain_size", self.domain_size)
         return sampling.hash_supporters(reports, size, self._count)
-
-
-# Binary local hashing (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
 
 @shares_documentation("eps0", "domain_size")
@@ -156,8 +167,8 @@ class HashRandomizer(BitVectorRandomizer):
 class BLH(HashRandomizer):
     """BLH: a uniformly random hash of the domain to {0, 1}, and the input's hash through 2-RR.
 
-    What a report (h, z) says is which values hash to z. These bits are 1 with odds 1, but for the
-    input's, which tells the truth with probability e^{ε₀}/(e^{ε₀} + 1).
+    A report (h, z) tells which values hash to z. These bits are 1 with probability 1/2, except for
+    that of the input, which is 1 with probability e^{ε₀}/(e^{ε₀} + 1).
 
     Notes
     -----
@@ -173,25 +184,22 @@ class BLH(HashRandomizer):
     _count = 2
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities R(x)(h, z), shape (domain_size, 2^{domain_size + 1}).
+        """Return the probabilities R(x)(h, z), shape (domain_size, 2^{domain_size + 1}).
 
-        Column 2^{domain_size}·(1 − z) + Σ_x h(x)·2^x belongs to (h, z). Raises ValueError where
-        the domain is infinite or too large to enumerate.
+        Column 2^{domain_size}·(1 − z) + Σ_x h(x)·2^x belongs to (h, z). Raises ValueError if the
+        domain is infinite or too large to enumerate.
         """
-        # The bits are h itself where z = 1, its complement where z = 0, each half the time.
+        # The bits are h itself if z = 1 and its complement if z = 0, each with probability 1/2.
         halves = super().matrix() / 2.0
         return np.hstack([halves, halves[:, ::-1]])
-
-
-# Optimized unary encoding (Wang, Blocki, Li and Jha, USENIX Security 2017).
 
 
 @shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class OUE(BitVectorRandomizer):
-    """OUE: the one-hot encoding, whose one is kept with probability 1/2.
+    """OUE: the one-hot encoding; the bit 1 is kept with probability 1/2.
 
-    Its zeros are kept with probability e^{ε₀}/(e^{ε₀} + 1).
+    Each bit 0 is kept with probability e^{ε₀}/(e^{ε₀} + 1).
 
     Notes
     -----
@@ -206,28 +214,22 @@ class OUE(BitVectorRandomizer):
 
     @property
     def odds(self) -> float:
-        """A zero stays a zero with odds e^{ε₀}."""
+        """The odds that a 0 is kept, e^{ε₀}."""
         return math.exp(self.eps0)
-
-
-# Unary encoding with any odds, of which OUE and RAPPOR are choices.
-
-# Odds up to 10¹⁰⁰ keep probabilities far above the smallest float.
-_LEAST_NOISE = 1e-100
 
 
 @shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class UnaryEncoding(BitVectorRandomizer):
-    """UE: the one-hot encoding, whose zeros become ones with probability ``noise``.
+    """UE: the one-hot encoding; each bit 0 becomes 1 with probability ``noise``.
 
-    Its one is kept with the odds e^{ε₀} noise : (1 − noise), as few or as many as ε₀ allows.
+    The bit 1 is kept with the odds e^{ε₀} noise : (1 − noise), the largest that ε₀ allows.
 
     Parameters
     ----------
     noise
-        Chance of another value's bit to be 1, 10⁻¹⁰⁰ to below 1: 1/(e^{ε₀} + 1) is `OUE`,
-        1/(e^{ε₀/2} + 1) `RAPPOR`.
+        Probability that the bit of another value is 1, 10⁻¹⁰⁰ to below 1: 1/(e^{ε₀} + 1) is `OUE`,
+        1/(e^{ε₀/2} + 1) is `RAPPOR`.
 
     Notes
     -----
@@ -247,18 +249,15 @@ class UnaryEncoding(BitVectorRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _LEAST_NOISE <= validation.probability("noise", self.noise) < 1.0:
+        if not _SMALLEST_NOISE <= validation.probability("noise", self.noise) < 1.0:
             raise ValueError(
-                f"noise must be a number with {_LEAST_NOISE:g} <= noise < 1, got {self.noise!r}"
+                f"noise must be a number with {_SMALLEST_NOISE:g} <= noise < 1, got {self.noise!r}"
             )
 
     @property
     def odds(self) -> float:
-        """A zero stays a zero with odds (1 − noise) : noise."""
+        """The odds that a 0 is kept, (1 − noise) : noise."""
         return (1.0 - self.noise) / self.noise
-
-
-# Basic one-time RAPPOR (Erlingsson, Pihur and Korolova, CCS 2014).
 
 
 @shares_documentation("eps0", "domain_size")
@@ -279,14 +278,8 @@ class RAPPOR(BitVectorRandomizer):
 
     @property
     def odds(self) -> float:
-        """A zero stays a zero with odds h."""
+        """The odds that a 0 is kept, h."""
         return math.exp(self.eps0 / 2.0)
-
-
-# Local hashing into l values (Wang, Blocki, Li and Jha, USENIX Security 2017).
-
-# Chances of two values to hash to z, 1/l², stay far above the smallest float.
-_MOST_VALUES = 10**135
 
 
 @shares_documentation("eps0", "domain_size")
@@ -294,8 +287,8 @@ _MOST_VALUES = 10**135
 class LocalHash(HashRandomizer):
     """LH: a uniformly random hash of the domain to l values, and the input's hash through l-RR.
 
-    What a report (h, z) says is which values hash to z. These bits, which are the columns of
-    `matrix`, are 1 with probability 1/l each, and e^{ε₀}/(e^{ε₀} + l − 1) for that of the input.
+    A report (h, z) tells which values hash to z. These bits, which are the columns of `matrix`, are
+    1 with probability 1/l, and that of the input with probability e^{ε₀}/(e^{ε₀} + l − 1).
 
     Parameters
     ----------
@@ -324,9 +317,10 @@ class LocalHash(HashRandomizer):
         super().__post_init__()
         if self.hash_values is None:
             object.__setattr__(self, "hash_values", math.floor(math.exp(self.eps0)) + 1)
-        validation.whole("hash_values", self.hash_values, minimum=2, maximum=_MOST_VALUES)
+        validation.whole("hash_values", self.hash_values, minimum=2, maximum=_MAX_HASH_VALUES)
 
     @property
     def _count(self) -> int:
-        assert self.hash_values is not None  # since __post_init__
+        # `__post_init__` sets it.
+        assert self.hash_values is not None
         return self.hash_values

@@ -1,17 +1,17 @@
-"""Randomizers as configurations and the command line describe them: parsed once, built at any ε₀.
+"""Descriptions of randomizers in configurations and on the command line.
 
-In YAML a description is a mapping with a ``type``: the name of a mechanism, with its parameters
-other than ε₀ beside it, or one of the compositions
+In YAML a description is a mapping with a ``type``. It is the name of a mechanism, with its
+parameters other than ε₀ beside it, or one of the compositions
 
-* ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; these
-  sum to 1, or are all absent and equal;
+* ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; the
+  shares sum to 1, or are left out and equal;
 * ``k_fold``: ``k`` reports of one value by a ``mechanism``, each at ε₀/k;
-* ``parallel``: ``parts``, each with a ``mechanism``, a ``weight`` and a ``share`` (1 if absent), of
-  which the largest must be 1;
+* ``parallel``: ``parts``, each with a ``mechanism``, a ``weight`` and a ``share`` (1 if left out);
+  the largest share must be 1;
 * ``subsample``: a ``mechanism`` and a ``rate``.
 
-`parse` makes one of the frozen objects below of it. Their ``str`` is what tables print, such as
-``parallel(0.5 krr(k=10), 0.5 blh)``; `plain` gives the mapping back.
+`parse` turns it into a frozen object, which builds the randomizer at any ε₀. Tables print its
+``str``, such as ``parallel(0.5 krr(k=10), 0.5 blh)``; its ``plain()`` is the mapping again.
 """
 
 from __future__ import annotations
@@ -30,34 +30,37 @@ from shufflebounds.randomizers.matrix import KFold
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanism_names
 
+# Largest number of levels of a description.
 MAX_DEPTH = 20
-_MOST_REPORTS = 100
-# Keys of the compositions, and of their parts, with the key that may be absent last.
+# Largest number of reports of a k-fold composition.
+_MAX_REPORTS = 100
+# Keys of the compositions.
 _KEYS = {
     "joint": ["parts"],
     "k_fold": ["mechanism", "k"],
     "parallel": ["parts"],
     "subsample": ["mechanism", "rate"],
 }
+# Keys of the parts of a composition.
 _PART_KEYS = {"joint": ["mechanism", "share"], "parallel": ["mechanism", "weight", "share"]}
-# Both are the number of values that a user may hold; k is what k-RR is named after.
-SAME = {"k": "domain_size", "domain_size": "k"}
+# Two names of the number of values that a user may hold; k is the one of k-RR.
+SYNONYMS = {"k": "domain_size", "domain_size": "k"}
 
 
 @dataclass(frozen=True)
 class Named:
-    """Something known by a name, and its parameters as (name, value)."""
+    """The name of a mechanism or protocol, and its parameters as (name, value)."""
 
     type: str
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """The mapping that `parse` takes."""
+        """Return the mapping that `parse` takes."""
         return {"type": self.type, **dict(self.parameters)}
 
     def __str__(self) -> str:
-        listed = ", ".join(f"{name}={value}" for name, value in self.parameters)
-        return f"{self.type}({listed})" if listed else self.type
+        parameters = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        return f"{self.type}({parameters})" if parameters else self.type
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Mechanism(Named):
 
     @property
     def has_own_eps0(self) -> bool:
-        """Whether ε₀ follows from the rest; what is asked for does not matter then."""
+        """Whether ε₀ follows from the other parameters, so that it is no argument."""
         return "eps0" not in _parameters(mechanism(self.type))
 
     @property
@@ -75,23 +78,24 @@ class Mechanism(Named):
         return tuple(dict(self.parameters)[name] for name in mechanism(self.type).FILES)
 
     def randomizer(self, eps0: float | None) -> Randomizer:
-        """The mechanism at ε₀ (natural log; None where it has its own).
+        """Return the mechanism at ε₀ (natural log); None stands for the mechanism's own ε₀.
 
-        Raises ValueError where there is none; its blankets must be those of an ε₀-LDP randomizer.
+        Raises ValueError for a bad ε₀ or parameter, and if the blankets are not those of an ε₀-LDP
+        randomizer.
         """
         if self.has_own_eps0:
             return _with_own_eps0(self.type, self.parameters)
         make: Callable[..., Randomizer] = mechanism(self.type)
-        made = make(eps0=validation.eps0(eps0), **dict(self.parameters))
-        require_private(self.type, made)
-        return made
+        randomizer = make(eps0=validation.eps0(eps0), **dict(self.parameters))
+        require_private(self.type, randomizer)
+        return randomizer
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a composition, its share of ε₀, and its weight in a parallel one.
+    """A part of a composition, its share of ε₀, and its weight in a parallel composition.
 
-    Of a subsample the weight is the rate.
+    The weight of a subsample is the rate.
     """
 
     mechanism: Description
@@ -101,9 +105,9 @@ class Part:
 
 @dataclass(frozen=True)
 class CompositionOf:
-    """Mechanisms that are composed: ``type`` is one of `registry.COMPOSITIONS`.
+    """A composition of mechanisms; ``type`` is one of `registry.COMPOSITIONS`.
 
-    A subsample has one part, a k-fold composition k equal ones.
+    A subsample has one part, a k-fold composition k equal parts.
     """
 
     type: str
@@ -111,7 +115,7 @@ class CompositionOf:
 
     @property
     def has_own_eps0(self) -> bool:
-        """See `Mechanism`; either all parts have their own, or none."""
+        """See `Mechanism`; either all parts have their own ε₀, or no part has."""
         return self.parts[0].mechanism.has_own_eps0
 
     @property
@@ -121,27 +125,27 @@ class CompositionOf:
 
     def randomizer(self, eps0: float | None) -> Randomizer:
         """See `Mechanism`; ε₀ is that of the whole report."""
-        whole = None if self.has_own_eps0 else validation.eps0(eps0)
-        made = []
+        report_eps0 = None if self.has_own_eps0 else validation.eps0(eps0)
+        randomizers = []
         for i, part in enumerate(self.parts):
             try:
-                own = None if whole is None else part.share * whole
-                made.append(part.mechanism.randomizer(own))
+                part_eps0 = None if report_eps0 is None else part.share * report_eps0
+                randomizers.append(part.mechanism.randomizer(part_eps0))
             except ValueError as error:
-                alone = self.type in ("subsample", "k_fold")
-                place = "mechanism" if alone else f"parts[{i}].mechanism"
+                has_one_key = self.type in ("subsample", "k_fold")
+                place = "mechanism" if has_one_key else f"parts[{i}].mechanism"
                 raise ValueError(f"{place}: {error}") from None
         weights = [part.weight for part in self.parts]
         if self.type == "joint":
-            return Joint(made)
+            return Joint(randomizers)
         if self.type == "k_fold":
-            return KFold(made[0], len(made))
+            return KFold(randomizers[0], len(randomizers))
         if self.type == "parallel":
-            return Parallel(list(zip(weights, made, strict=True)))
-        return Subsampled(made[0], weights[0])
+            return Parallel(list(zip(weights, randomizers, strict=True)))
+        return Subsampled(randomizers[0], weights[0])
 
     def plain(self) -> dict[str, Any]:
-        """The mapping that `parse` takes."""
+        """Return the mapping that `parse` takes."""
         if self.type == "subsample":
             [part] = self.parts
             return {"type": self.type, "mechanism": part.mechanism.plain(), "rate": part.weight}
@@ -158,46 +162,46 @@ class CompositionOf:
     def __str__(self) -> str:
         if self.type == "k_fold":
             return f"k_fold({self.parts[0].mechanism}, {len(self.parts)})"
-        # Equal shares of a joint go without saying, as they do in `parse`.
+        # Equal shares of a joint are left out, as they may be in a mapping.
         shares = {part.share for part in self.parts}
-        usual = shares.pop() if self.type == "joint" and len(shares) == 1 else 1.0
-        listed = []
+        default = shares.pop() if self.type == "joint" and len(shares) == 1 else 1.0
+        parts = []
         for part in self.parts:
             weight = "" if self.type == "joint" else f"{part.weight} "
-            share = "" if part.share == usual else f" at {part.share} eps0"
-            listed.append(f"{weight}{part.mechanism}{share}")
-        return f"{self.type}({', '.join(listed)})"
+            share = "" if part.share == default else f" at {part.share} eps0"
+            parts.append(f"{weight}{part.mechanism}{share}")
+        return f"{self.type}({', '.join(parts)})"
 
 
 Description: TypeAlias = Mechanism | CompositionOf
 
 
 def types() -> list[str]:
-    """What the type of a description may be."""
+    """Return the types that a description may have."""
     return [*mechanism_names(), *COMPOSITIONS]
 
 
 def parse(description: Mapping[str, Any]) -> Description:
-    """The description that a mapping holds.
+    """Return the description in a mapping.
 
-    Raises ValueError, naming the key, for anything else. Values of parameters are checked when a
-    randomizer is built, since what is allowed may depend on ε₀.
+    Raises ValueError, which names the key, for any other mapping. Values of parameters are checked
+    when a randomizer is built, since their ranges may depend on ε₀.
     """
-    return _parsed("description", description, MAX_DEPTH)
+    return _parse_nested("description", description, MAX_DEPTH)
 
 
 def described(randomizer: Randomizer) -> dict[str, Any] | None:
-    """The mapping that describes a mechanism, without ε₀; None for one without a name."""
+    """Return the mapping that describes a mechanism, without ε₀; None if it has no name."""
     for name in mechanism_names():
         if type(randomizer) is mechanism(name):
             parameters = {key: getattr(randomizer, key) for key in _parameters(type(randomizer))}
-            given = {key: value for key, value in parameters.items() if value is not None}
-            return {"type": name, **{key: given[key] for key in given if key != "eps0"}}
+            used = {key: x for key, x in parameters.items() if x is not None and key != "eps0"}
+            return {"type": name, **used}
     return None
 
 
-def _parsed(name: str, description: object, levels: int) -> Description:
-    """`parse` of what stands under the key `name`, which may have so many levels."""
+def _parse_nested(name: str, description: object, levels: int) -> Description:
+    """Return the description under the key `name`, which may have at most so many levels."""
     if not isinstance(description, Mapping):
         raise ValueError(
             f"{name} must be a mapping, such as {{'type': 'blh'}}, got {description!r}"
@@ -205,44 +209,54 @@ def _parsed(name: str, description: object, levels: int) -> Description:
     if levels == 0:
         raise ValueError(f"{name} must be nested at most {MAX_DEPTH} levels deep, got more")
     kind = validation.choice("type", description.get("type"), types())
-    given = {key: value for key, value in description.items() if key != "type"}
+    arguments = {key: value for key, value in description.items() if key != "type"}
     if kind not in COMPOSITIONS:
-        require_arguments(kind, mechanism(kind), given, ["eps0"])
-        found = mechanism(kind).completed(given) if mechanism(kind).FILES else given
-        return Mechanism(kind, tuple(found.items()))
-    require_keys("", kind, given, _KEYS[kind])
+        return _parse_mechanism(kind, arguments)
+    require_keys("", kind, arguments, _KEYS[kind])
+    if kind in ("joint", "parallel"):
+        return _parse_composition(kind, arguments["parts"], levels)
+    mechanism_ = _parse_nested("mechanism", arguments["mechanism"], levels - 1)
     if kind == "k_fold":
-        inner = _parsed("mechanism", given["mechanism"], levels - 1)
-        k = validation.whole("k", given["k"], minimum=1, maximum=_MOST_REPORTS)
-        return CompositionOf(kind, (Part(inner, share=1.0 / k),) * k)
-    if kind == "subsample":
-        inner = _parsed("mechanism", given["mechanism"], levels - 1)
-        return CompositionOf(
-            kind, (Part(inner, weight=validation.probability("rate", given["rate"])),)
-        )
-    parts = given["parts"]
+        k = validation.whole("k", arguments["k"], minimum=1, maximum=_MAX_REPORTS)
+        return CompositionOf(kind, (Part(mechanism_, share=1.0 / k),) * k)
+    rate = validation.probability("rate", arguments["rate"])
+    return CompositionOf(kind, (Part(mechanism_, weight=rate),))
+
+
+def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> Mechanism:
+    """Return the description of a mechanism with these arguments."""
+    class_ = mechanism(kind)
+    require_arguments(kind, class_, arguments, ["eps0"])
+    if class_.FILES:
+        arguments = class_.completed(arguments)
+    return Mechanism(kind, tuple(arguments.items()))
+
+
+def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
+    """Return the description of a joint or parallel composition of these parts."""
     if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
         raise ValueError(f"parts must be a list of parts that is not empty, got {parts!r}")
     for i, part in enumerate(parts):
         if not isinstance(part, Mapping):
             raise ValueError(f"parts[{i}] must be a mapping, got {part!r}")
         require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
-    made = []
+    described_parts = []
     for i, (part, share) in enumerate(zip(parts, _shares(kind, parts), strict=True)):
-        inner = _parsed(f"parts[{i}].mechanism", part["mechanism"], levels - 1)
+        mechanism_ = _parse_nested(f"parts[{i}].mechanism", part["mechanism"], levels - 1)
         weight = validation.probability(f"parts[{i}].weight", part.get("weight", 1.0))
-        made.append(Part(inner, share, weight))
-    own = [i for i, part in enumerate(made) if part.mechanism.has_own_eps0]
-    if own and (len(own) < len(made) or any("share" in part for part in parts)):
+        described_parts.append(Part(mechanism_, share, weight))
+    with_own_eps0 = [i for i, x in enumerate(described_parts) if x.mechanism.has_own_eps0]
+    are_mixed = 0 < len(with_own_eps0) < len(described_parts)
+    if are_mixed or (with_own_eps0 and any("share" in part for part in parts)):
         raise ValueError(
-            f"parts[{own[0]}].mechanism has an eps0 of its own; then every part must, and none of "
-            "them a share"
+            f"parts[{with_own_eps0[0]}].mechanism has an eps0 of its own; then every part must, "
+            "and none of them a share"
         )
-    return CompositionOf(kind, tuple(made))
+    return CompositionOf(kind, tuple(described_parts))
 
 
 def _shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
-    """The parts' shares of ε₀, those that are left out written in; ValueError for bad ones."""
+    """Return the parts' shares of ε₀, with defaults; raise ValueError for bad shares."""
     is_joint = kind == "joint"
     missing = [i for i, part in enumerate(parts) if "share" not in part]
     if is_joint and missing and len(missing) < len(parts):
@@ -264,51 +278,51 @@ def _shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
 
 
 def require_arguments(
-    kind: str, make: Callable, given: Mapping[str, Any], others: Collection[str]
+    kind: str, make: Callable, arguments: Mapping[str, Any], further_names: Collection[str]
 ) -> None:
-    """ValueError unless `given` is what `make` takes by name beside the `others`."""
-    accepted = _parameters(make)
-    known = [name for name in accepted if name not in others]
-    optional = [name for name in known if accepted[name].default is not inspect.Parameter.empty]
-    require_keys("", kind, given, known, optional)
+    """Raise ValueError unless `make` takes these arguments by name, with the further names."""
+    parameters = _parameters(make)
+    names = [name for name in parameters if name not in further_names]
+    optional = [name for name in names if parameters[name].default is not inspect.Parameter.empty]
+    require_keys("", kind, arguments, names, optional)
 
 
 def require_keys(
     place: str,
     kind: str,
-    given: Mapping,
-    known: Sequence[str],
+    mapping: Mapping,
+    keys: Sequence[str],
     optional: Collection[str] = (),
 ) -> None:
-    """ValueError unless `given` has the `known` keys, perhaps without `optional` ones."""
-    listed = ", ".join(known) or "none"
-    for key in given:
-        if key not in known:
-            meant = likely(str(key), known)
-            guess = f" (did you mean {meant}?)" if meant else ""
+    """Raise ValueError unless the mapping has exactly these keys; optional keys may be left out."""
+    for key in mapping:
+        if key not in keys:
+            similar = similar_parameter(str(key), keys)
+            hint = f" (did you mean {similar}?)" if similar else ""
             raise ValueError(
-                f"{place}{key} is not a parameter of {kind}{guess}; its parameters are: {listed}"
+                f"{place}{key} is not a parameter of {kind}{hint}; its parameters are: "
+                f"{', '.join(keys) or 'none'}"
             )
-    needed = [key for key in known if key not in optional]
-    for key in needed:
-        if key not in given:
-            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(needed)}")
+    required_keys = [key for key in keys if key not in optional]
+    for key in required_keys:
+        if key not in mapping:
+            raise ValueError(f"{place}{key} is missing; {kind} needs: {', '.join(required_keys)}")
 
 
-def likely(name: str, known: Collection[str]) -> str | None:
-    """Which of the `known` names a wrong one was meant to be; None if none of them comes close."""
-    return SAME[name] if SAME.get(name) in known else validation.likely(name, known)
+def similar_parameter(name: str, names: Collection[str]) -> str | None:
+    """Return the one of `names` that a wrong name probably means; None if all differ too much."""
+    return SYNONYMS[name] if SYNONYMS.get(name) in names else validation.likely(name, names)
 
 
 @cache
 def _parameters(make: Callable) -> Mapping[str, inspect.Parameter]:
-    """Those of a constructor; Python works them out anew each time, and curves ask often."""
+    """Return the parameters of a constructor. Python computes them each time, which is slow."""
     return inspect.signature(make).parameters
 
 
 @lru_cache(maxsize=16)
 def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Randomizer:
-    """What it is made of may be large, and is asked for again by every curve."""
-    made = mechanism(kind)(**dict(parameters))
-    require_private(kind, made)
-    return made
+    """Return a mechanism with its own ε₀. All curves share it, since its arrays may be large."""
+    randomizer = mechanism(kind)(**dict(parameters))
+    require_private(kind, randomizer)
+    return randomizer

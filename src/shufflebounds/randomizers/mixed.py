@@ -1,4 +1,4 @@
-"""Mixtures: parallel composition, of which a user runs one part, and Poisson subsampling."""
+"""Mixtures: parallel composition, where a user runs one of the parts, and Poisson subsampling."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from shufflebounds.randomizers.crowds import (
     single_crowds,
 )
 
-# Parts any of which two inputs of a crowd may differ in.
-_MOST_ALTERNATIVES = 4
+# Largest number of parts for which there is a crowd for every set of parts that differ.
+_MAX_PARTS_OF_CROWDS = 4
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Parallel(Composition):
     Parameters
     ----------
     parts
-        Pairs (weight, randomizer); the weights are probabilities that sum to 1. The parts may look
-        at the same value or each at its own coordinate.
+        Pairs (weight, randomizer); the weights are probabilities that sum to 1. All parts may
+        report the same value, or each part its own coordinate.
 
     Raises
     ------
     ValueError
-        Where the weights do not sum to 1 within 10⁻¹², and where the bound would not cover every
-        pair of inputs.
+        If the weights do not sum to 1 within 10⁻¹², or if the bound would not cover every pair of
+        inputs.
 
     Notes
     -----
@@ -70,12 +70,12 @@ class Parallel(Composition):
 
     @property
     def label(self) -> str:
-        """Such as 10-RR or BLH."""
+        """The parts' labels, such as 10-RR or BLH."""
         return " or ".join(part.label for _, part in self.parts)
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
-        """The largest ε₀ of the parts; None where a part has none."""
+        """The largest ε₀ of the parts; None if a part has none."""
         budgets = [part.eps0 for _, part in self.parts if part.eps0 is not None]
         return max(budgets) if len(budgets) == len(self.parts) else None
 
@@ -84,11 +84,14 @@ class Parallel(Composition):
         return ""
 
     def blanket(self) -> Decomposition:
-        """Of inputs that differ for every part."""
+        """Return the blanket of inputs that differ for every part."""
         return parallel([(weight, part.blanket()) for weight, part in self.parts])
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """The inputs differ for every part; all take the same x₂ as far as they have it."""
+        """Return the pairs whose inputs differ for every part; the parts use the same x₂.
+
+        A part without this x₂ uses its first one.
+        """
         weights = [weight for weight, _ in self.parts]
         return {
             name: parallel(zip(weights, pairs, strict=True))
@@ -98,10 +101,10 @@ class Parallel(Composition):
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of inputs that differ for any of the parts; none where these are too many."""
+        """Return the crowds of inputs that differ for any of the parts; none of too many parts."""
         weights, parts = zip(*self.parts, strict=True)
         crowds = single_crowds(parts)
-        if crowds is None or len(parts) > _MOST_ALTERNATIVES:
+        if crowds is None or len(parts) > _MAX_PARTS_OF_CROWDS:
             return ()
         kinds = list(zip(weights, parts, strict=True))
         return name_by_differing(
@@ -120,16 +123,16 @@ class Parallel(Composition):
         )
 
     def _reported(self) -> Sequence[tuple[float, Randomizer]]:
-        """One of them."""
+        """Return the parts with their weights."""
         return self.parts
 
     def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
-        drawn = rng.choice(len(self.parts), size=users, p=[weight for weight, _ in self.parts])
-        return [drawn == i for i in range(len(self.parts))]
+        choice = rng.choice(len(self.parts), size=users, p=[weight for weight, _ in self.parts])
+        return [choice == i for i in range(len(self.parts))]
 
     @property
     def bits(self) -> float:
-        """Of any part's reports."""
+        """The number of bits of a report of any part."""
         return float(np.logaddexp2.reduce([part.bits for _, part in self.parts]))
 
     def check_size(self) -> None:
@@ -138,29 +141,27 @@ class Parallel(Composition):
 
 
 def _subsets(size: int) -> Iterator[tuple[int, ...]]:
+    """Yield the nonempty sets of the numbers below `size`, the largest first."""
     for count in range(size, 0, -1):
         yield from itertools.combinations(range(size), count)
 
 
-# Poisson subsampling: the user takes part with some probability.
-
-
 @dataclass(frozen=True)
 class Subsampled(Composition):
-    """Poisson subsampling: the user takes part with some probability, else reports ⊥.
+    """Poisson subsampling: a user takes part with a fixed probability, else reports ⊥.
 
     Parameters
     ----------
     randomizer
-        Of a user who takes part.
+        The randomizer of a user who takes part.
     rate
-        Probability of taking part, 0 to 1, independent of all else. n counts all users, absent ones
-        included.
+        Probability of taking part, 0 to 1, independent of everything else. n counts all users,
+        including those who do not take part.
 
     Raises
     ------
     ValueError
-        For a rate outside this range, and where the bound would not cover every pair of inputs.
+        For a rate outside this range, and if the bound would not cover every pair of inputs.
 
     Notes
     -----
@@ -183,12 +184,12 @@ class Subsampled(Composition):
 
     @property
     def label(self) -> str:
-        """Such as 10-RR at rate 0.1."""
+        """The randomizer's label and the rate, such as 10-RR at rate 0.1."""
         return f"{self.randomizer.label} at rate {self.rate:g}"
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
-        """That of the randomizer; ⊥ says nothing."""
+        """ε₀ of the randomizer; ⊥ does not depend on the input."""
         return self.randomizer.eps0
 
     def lacking(self) -> str:
@@ -196,36 +197,36 @@ class Subsampled(Composition):
         return missing_property(self.randomizer)
 
     def blanket(self) -> Decomposition:
-        """Of the same inputs, ⊥ being sure of its share of every user's reports."""
+        """Return the blanket of the same inputs; every user reports ⊥ with the same probability."""
         return subsample(self.randomizer.blanket(), self.rate)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Of the same inputs."""
+        """Return the crowds of the same inputs."""
         return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.crowds())
 
     def few_crowds(self) -> tuple[Crowd, ...]:
-        """Of the same inputs."""
+        """Return the few crowds of the same inputs."""
         return tuple(crowd.subsample(self.rate) for crowd in self.randomizer.few_crowds())
 
     def blankets(self) -> dict[str, Decomposition]:
-        """Of the same pairs of inputs."""
+        """Return the blankets of the same pairs of inputs."""
         pairs = self.randomizer.blankets()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
-        """See `Randomizer`; ⊥ adds the same to f of any of them."""
+        """See `Randomizer`; ⊥ adds the same to every f-divergence."""
         return tuple(
-            replace(one, decomposition=subsample(one.decomposition, self.rate))
-            for one in self.randomizer.choices(apart=apart)
+            replace(pair, decomposition=subsample(pair.decomposition, self.rate))
+            for pair in self.randomizer.choices(apart=apart)
         )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """Of the same datasets."""
+        """Return the pairs of the same datasets."""
         pairs = self.randomizer.dataset_pairs()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
     def _reported(self) -> list[tuple[float, Randomizer]]:
-        """Of a user who takes part."""
+        """Return the randomizer with the probability of taking part."""
         return [(self.rate, self.randomizer)]
 
     def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
@@ -233,32 +234,34 @@ class Subsampled(Composition):
 
     @property
     def bits(self) -> float:
-        """Of a report, or of none."""
+        """The number of bits of a report, or of none."""
         return float(np.logaddexp2(self.randomizer.bits, 0.0))
 
     def sample(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:  # type: ignore[override]
-        """Draw the reports of those users who take part.
+        """Draw the reports of the users who take part.
 
         Parameters
         ----------
-        inputs, rng
-            See `Randomizer`, of all users.
+        inputs
+            The inputs of all users; see `Randomizer`.
+        rng
+            See `Randomizer`.
 
         Returns
         -------
         ndarray
-            As many as take part.
+            One report for each user who takes part.
         """
         (reports,) = super().sample([inputs], rng)
         return reports
 
     def estimate(self, reports: ArrayLike) -> FloatArray:  # type: ignore[override]
-        """Estimate from the reports of those who take part, a sample of the users.
+        """Estimate from the reports of the users who take part, a sample of all users.
 
         Parameters
         ----------
         reports
-            As `sample` returns them.
+            Reports of `sample`.
 
         Returns
         -------
@@ -269,7 +272,7 @@ class Subsampled(Composition):
         return shares
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """With what a sample of the users lies off."""
+        """Return the variances, which include that of the sample of users."""
         return self.randomizer._variances(frequencies).sampled(self.rate)
 
     def check_size(self) -> None:

@@ -1,12 +1,12 @@
-"""The mechanisms by the names that configurations and the command line use.
+"""The mechanisms by their names in configurations and on the command line.
 
-A mechanism of this package is one line in `_BUILT_IN`. A package of your own adds mechanisms by an
-entry point: in its ``pyproject.toml``
+A mechanism of this package takes one line in `_BUILT_IN`. Another package adds mechanisms by an
+entry point in its ``pyproject.toml``:
 
     [project.entry-points."shufflebounds.randomizers"]
     mine = "my_package.mine:Mine"
 
-and, in a running program, `register` does the same.
+In a running program `register` does the same.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix import MatrixFile
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
+# The group of entry points by which other packages add mechanisms.
 ENTRY_POINTS = "shufflebounds.randomizers"
 
 # Names that a description uses for compositions of mechanisms.
@@ -51,12 +52,12 @@ _registered: dict[str, type[Randomizer]] = {}
 
 
 def mechanism_names() -> list[str]:
-    """Names of all mechanisms, such as ``krr``: this package's, then those that others added."""
-    return [*_BUILT_IN, *sorted({*_registered, *_foreign()} - {*_BUILT_IN})]
+    """Return the names of all mechanisms, such as ``krr``; those of this package come first."""
+    return [*_BUILT_IN, *sorted({*_registered, *_entry_points()} - {*_BUILT_IN})]
 
 
 def mechanism(name: str) -> type[Randomizer]:
-    """The class of a mechanism.
+    """Return the class of a mechanism.
 
     Raises ValueError for an unknown name, and for an entry point that cannot be loaded or is not a
     mechanism.
@@ -64,49 +65,53 @@ def mechanism(name: str) -> type[Randomizer]:
     validation.choice("mechanism", name, mechanism_names())
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    return _registered[name] if name in _registered else _load(_foreign()[name])
+    return _registered[name] if name in _registered else _load(_entry_points()[name])
 
 
 def register(name: str, randomizer: type[Randomizer]) -> None:
-    """Let configurations and the command line of this process know a mechanism by `name`.
+    """Add a mechanism by `name` to the configurations and the command line of this process.
 
-    Raises ValueError for a name that is taken, and where `randomizer` is not a frozen dataclass
+    Raises ValueError for a name that is taken, and if `randomizer` is not a frozen dataclass
     derived from `Randomizer` that defines all of its abstract methods.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name must be an identifier, such as my_mechanism, got {name!r}")
     if name in mechanism_names() or name in COMPOSITIONS:
         raise ValueError(f"name must be one that no mechanism has yet, got {name!r}")
-    _registered[name] = _checked(repr(randomizer), randomizer)
+    _registered[name] = _require_mechanism_class(repr(randomizer), randomizer)
 
 
 @cache
-def _foreign() -> dict[str, EntryPoint]:
+def _entry_points() -> dict[str, EntryPoint]:
+    """Return the entry points of other packages by the names of their mechanisms."""
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 @cache
 def _load(entry: EntryPoint) -> type[Randomizer]:
+    """Return the class of an entry point; raise ValueError if it cannot be loaded."""
     try:
-        found = entry.load()
-    except Exception as error:  # whatever the code of another package raises
+        loaded = entry.load()
+    except Exception as error:
+        # The code of another package may raise any error.
         raise ValueError(
             f"the mechanism {entry.name} cannot be loaded from {entry.value}: {error}"
         ) from error
-    return _checked(entry.value, found)
+    return _require_mechanism_class(entry.value, loaded)
 
 
-def _checked(where: str, found: object) -> type[Randomizer]:
-    if not (isinstance(found, type) and issubclass(found, Randomizer) and _is_frozen(found)):
+def _require_mechanism_class(origin: str, value: object) -> type[Randomizer]:
+    """Return `value` if it is a class of mechanisms; raise ValueError with `origin` otherwise."""
+    if not (isinstance(value, type) and issubclass(value, Randomizer) and _is_frozen(value)):
         raise ValueError(
-            f"{where} must be a frozen dataclass derived from Randomizer, got {found!r}"
+            f"{origin} must be a frozen dataclass derived from Randomizer, got {value!r}"
         )
-    if missing := sorted(found.__abstractmethods__):
-        raise ValueError(f"{where} must define {', '.join(missing)}, which are missing")
-    return found
+    if missing := sorted(value.__abstractmethods__):
+        raise ValueError(f"{origin} must define {', '.join(missing)}, which are missing")
+    return value
 
 
-def _is_frozen(found: type) -> bool:
-    """Whether it is a frozen dataclass itself, not only derived from one."""
-    parameters = vars(found).get("__dataclass_params__")
+def _is_frozen(class_: type) -> bool:
+    """Return whether a class is a frozen dataclass itself, not only derived from one."""
+    parameters = vars(class_).get("__dataclass_params__")
     return parameters is not None and parameters.frozen

@@ -1,4 +1,8 @@
-"""Reports with a window around the input: PrivUnit's cap, and the piecewise mechanism."""
+"""Reports with a window around the input: PrivUnit's cap, and the piecewise mechanism.
+
+PrivUnit is by Bhowmick, Duchi, Freudiger, Kapoor and Rogers (2018), the piecewise mechanism for
+numbers by Wang et al. (ICDE 2019).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
 from shufflebounds.randomizers.base import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
-# PrivUnit's cap (Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018).
+# Smallest share of the sphere that a cap may have: products with it are floats.
+_SMALLEST_CAP = 1e-100
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class PrivUnit(MatchingRandomizer):
     eps0
         Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     cap
-        Share of the sphere's area that a cap has, 10⁻¹⁰⁰ to 1/2.
+        Share of a cap in the area of the sphere, 10⁻¹⁰⁰ to 1/2.
 
     Raises
     ------
@@ -58,28 +63,25 @@ class PrivUnit(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1e-100 <= validation.probability("cap", self.cap) <= 0.5:
+        if not _SMALLEST_CAP <= validation.probability("cap", self.cap) <= 0.5:
             raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
 
     def _misses(self, inputs: int) -> Fraction:
-        """Outside the caps of two opposite directions, or of one."""
+        """Return the share outside the caps of two opposite directions, or of one."""
         return 1 - inputs * Fraction(self.cap)
 
     def _channel_matrix(self) -> NDArray[np.float64]:
-        """Not what reports are made of: `matrix` is that of two directions only."""
+        """Raise ValueError: `matrix` has two directions only, and reports need the dimension."""
         raise ValueError(
             "PrivUnit must know the dimension of the sphere for its reports and their error, and "
             "this one does not"
         )
 
     def matrix(self) -> NDArray[np.float64]:
-        """Probabilities of two opposite caps and of the rest for either direction, shape (2, 3)."""
+        """Return the probabilities of two opposite caps and the rest for each of them, (2, 3)."""
         areas = np.array([self.cap, self.cap, 1.0 - 2.0 * self.cap])
         e = math.exp(self.eps0)
         return areas * np.array([[e, 1.0, 1.0], [1.0, e, 1.0]]) / self._total()
-
-
-# The piecewise mechanism for numbers (Wang et al., ICDE 2019).
 
 
 @dataclass(frozen=True)
@@ -117,18 +119,19 @@ class Piecewise(MatchingRandomizer):
 
     @property
     def _share(self) -> Fraction:
-        """Of a window, 1/(h + 1), good to so many digits that 1 − 2/(h + 1) is good as well."""
+        """The share of a window, 1/(h + 1), with enough digits for 1 − 2/(h + 1)."""
         with localcontext(prec=40 + max(0, math.ceil(-math.log10(self.eps0)))):
             return 1 / (1 + Fraction((Decimal(self.eps0) / 2).exp()))
 
     def _misses(self, inputs: int) -> Fraction:
-        """Outside the windows of −1 and 1, or of one."""
+        """Return the share outside the windows of −1 and 1, or outside one window."""
         return 1 - inputs * self._share
 
     def _patterns(self, inputs: int) -> dict[tuple[bool, ...], Fraction]:
-        """The third input is 0: its window overlaps the others where it is longer than 2.
+        """Return the patterns with 0 as the third input.
 
-        The windows of −1 and 1 leave a gap of length 2, which is (1 − 2 share) of 2C.
+        Its window overlaps the others if it is longer than 2: the windows of −1 and 1 leave a gap
+        of length 2, which is (1 − 2 share) of 2C.
         """
         share = self._share
         gap = 1 - 2 * share
@@ -146,21 +149,21 @@ class Piecewise(MatchingRandomizer):
     bits = WORD
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Of a mean of numbers x: x²/(h − 1) + (h + 3)/(3(h − 1)²), as the report's mean is x."""
+        """Return the variance x²/(h − 1) + (h + 3)/(3(h − 1)²) of a report, whose mean is x."""
         refuse_frequencies(self, frequencies)
-        less = math.expm1(self.eps0 / 2.0)
-        return of_numbers((less + 4.0) / (3.0 * less**2), 1.0 / less)
+        h_minus_1 = math.expm1(self.eps0 / 2.0)
+        return of_numbers((h_minus_1 + 4.0) / (3.0 * h_minus_1**2), 1.0 / h_minus_1)
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Numbers in [−C, C], in the window more often than at random by (h − 1)/h."""
+        """Return numbers in [−C, C]: in the window with probability (h − 1)/h, else uniform."""
         numbers = sampling.checked_numbers(inputs, -1.0, 1.0)
         h, end, start = self._window(numbers)
-        near = start + (end - 1.0) * rng.random(numbers.size)
-        anywhere = rng.uniform(-end, end, size=numbers.size)
-        return np.where(rng.random(numbers.size) < (h - 1.0) / h, near, anywhere)
+        in_window = start + (end - 1.0) * rng.random(numbers.size)
+        uniform = rng.uniform(-end, end, size=numbers.size)
+        return np.where(rng.random(numbers.size) < (h - 1.0) / h, in_window, uniform)
 
     def _window(self, x: FloatArray) -> tuple[float, float, FloatArray]:
-        """h, C and where the window of x begins."""
+        """Return h, C and the starts of the windows of x."""
         h = math.exp(self.eps0 / 2.0)
         end = (h + 1.0) / (h - 1.0)
         return h, end, (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
@@ -169,7 +172,7 @@ class Piecewise(MatchingRandomizer):
         return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:
-        """The density of a report.
+        """Return the density of a report.
 
         Parameters
         ----------
