@@ -1,6 +1,6 @@
-"""Shuffles among the events of dp_accounting (extra ``accounting``), and an accountant of both.
+"""Shuffles as events of dp_accounting (extra ``accounting``), and an accountant for all its events.
 
-Neighbours are datasets in which one user's value is replaced: ``REPLACE_ONE`` there.
+Neighbours are datasets in which one user's value is replaced (``REPLACE_ONE``).
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class ShuffleEvent(dp_accounting.DpEvent):  # type: ignore[misc]
 
 
 class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
-    """A ``PrivacyAccountant`` of shuffles and of all that dp_accounting's ``PLDAccountant`` knows.
+    """A ``PrivacyAccountant`` of shuffles and of all events of dp_accounting's ``PLDAccountant``.
 
     ``compose`` takes a `ShuffleEvent`, an event of dp_accounting for the replacement of one record,
-    such as ``GaussianDpEvent``, and compositions of them; ``ledger`` gives all of them back.
-    Shuffles alone are certified (`ShuffleAccountant`). Other events are as certain as dp_accounting
-    makes their privacy loss distribution, of which what is added here is an upper bound.
+    such as ``GaussianDpEvent``, and compositions of them; ``ledger`` returns all of them. Shuffles
+    alone are certified (`ShuffleAccountant`). The result for other events is an upper bound if
+    dp_accounting's privacy loss distribution is one.
 
     Parameters
     ----------
@@ -60,46 +60,48 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         relation = dp_accounting.NeighboringRelation.REPLACE_ONE
         super().__init__(relation)
         self._shuffles = ShuffleAccountant()
-        self._others = PLDAccountant(relation, interval)
-        self._has_others = False
+        self._other_events = PLDAccountant(relation, interval)
+        self._has_other_events = False
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         if isinstance(event, dp_accounting.SelfComposedDpEvent):
             return self._maybe_compose(event.event, event.count * count, do_compose)
         if isinstance(event, dp_accounting.ComposedDpEvent):
-            parts = [self._maybe_compose(one, count, do_compose) for one in event.events]
-            return next((fault for fault in parts if fault is not None), None)
+            errors = [self._maybe_compose(part, count, do_compose) for part in event.events]
+            return next((error for error in errors if error is not None), None)
         if isinstance(event, ShuffleEvent):
             if do_compose:
                 self._shuffles.compose(event.randomizer, event.n, count)
             return None
         if isinstance(event, dp_accounting.RandomizedResponseDpEvent):
-            # Version 0.6 composes it once, whatever its count; as a shuffle of one it is certified.
+            # Version 0.6 composes it once, whatever the count is. A shuffle of one user is
+            # certified.
             noise, k = event.noise_parameter, event.num_buckets
             if k > 1 and 0.0 < noise < 1.0:
                 eps0 = math.log1p((1.0 - noise) / noise * k) * (1.0 + 2.0**-48)
                 return self._maybe_compose(ShuffleEvent(KRR(k, eps0), 1), count, do_compose)
-        self._has_others |= do_compose
-        return self._others._maybe_compose(event, count, do_compose)
+        self._has_other_events |= do_compose
+        return self._other_events._maybe_compose(event, count, do_compose)
 
     def get_epsilon(self, target_delta: float) -> float:
-        """The ε that can be claimed at δ (natural log), rounded up; inf where no ε will do."""
-        if not self._has_others:
+        """Return the ε that can be claimed at δ (natural log), rounded up; inf if there is none."""
+        if not self._has_other_events:
             return self._shuffles.get_epsilon(target_delta)
-        # As of an event without any privacy.
-        if math.isinf(self._others.get_epsilon(validation.delta(target_delta))):
+        # An event without any privacy has an infinite ε.
+        if math.isinf(self._other_events.get_epsilon(validation.delta(target_delta))):
             return math.inf
-        return self._asked("epsilon", target_delta).upper
+        return self._enclose("epsilon", target_delta).upper
 
     def get_delta(self, target_epsilon: float) -> float:
-        """The δ that can be claimed at ε, rounded up."""
-        if not self._has_others:
+        """Return the δ that can be claimed at ε, rounded up."""
+        if not self._has_other_events:
             return self._shuffles.get_delta(target_epsilon)
-        if self._others.get_delta(validation.eps(target_epsilon)) >= 1.0:
+        if self._other_events.get_delta(validation.eps(target_epsilon)) >= 1.0:
             return 1.0
-        return self._asked("delta", target_epsilon).upper
+        return self._enclose("delta", target_epsilon).upper
 
-    def _asked(self, quantity: str, at: float) -> Enclosure:
-        other = from_profile(self._others.get_delta)
+    def _enclose(self, quantity: str, at: float) -> Enclosure:
+        """Return ε or δ of all events together."""
+        other = from_profile(self._other_events.get_delta)
         composed = compose([*self._shuffles.rounds, (other, 1, 1)])
         return reached(partial(getattr(composed, quantity), at))

@@ -108,8 +108,8 @@ def worst_epsilon(
 ) -> tuple[str, Enclosure]:
     """Enclose the largest ε among decompositions any of which may be the worst.
 
-    For ``R.blankets()`` that is what you can claim of one round of R. Which pair is the worst
-    depends on n and δ: the one that is named need not be at others, nor of several rounds.
+    For ``R.blankets()`` you can claim it for one round of R. Which pair is the worst depends on n
+    and δ: the pair whose name is returned may not be the worst for others, or for several rounds.
 
     Parameters
     ----------
@@ -125,15 +125,15 @@ def worst_epsilon(
     Returns
     -------
     tuple of str and Enclosure
-        The name of the worst, and its ε (natural log); at ``upper`` every candidate was found to
-        have D(ε) ≤ δ.
+        The name of the worst candidate, and its ε (natural log); every candidate has D(ε) ≤ δ at
+        ``upper``.
 
     Raises
     ------
     ValueError
         For no candidates, and for an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`.
+        If the width stays above `rtol`.
 
     Examples
     --------
@@ -148,10 +148,10 @@ def worst_epsilon(
 def best_lower_epsilon(
     pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest ε that was found among pairs of datasets.
+    """Enclose the largest ε among pairs of datasets, of which it may try the promising ones only.
 
-    Each pair bounds the mechanism's ε from below, so that none has to be looked at. Of many, the
-    promising ones are: by the variance of G, then by an estimate.
+    Each pair bounds the mechanism's ε from below, so that every choice is valid. If there are many
+    pairs, the variance of G and then an estimate decide which of them are tried.
 
     Parameters
     ----------
@@ -167,14 +167,14 @@ def best_lower_epsilon(
     Returns
     -------
     tuple of str and Enclosure
-        The name of the best pair found, and its ε (natural log); two datasets attain ``lower``.
+        The name of the best pair, and its ε (natural log); two datasets achieve ``lower``.
 
     Raises
     ------
     ValueError
         For no pairs, and for an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`.
+        If the width stays above `rtol`.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def worst_delta(
 ) -> tuple[str, Enclosure]:
     """Enclose the largest δ among decompositions any of which may be the worst.
 
-    What you can claim it of is as for `worst_epsilon`.
+    You can claim it under the conditions of `worst_epsilon`.
 
     Parameters
     ----------
@@ -207,14 +207,14 @@ def worst_delta(
     Returns
     -------
     tuple of str and Enclosure
-        The name of the worst, and its δ; no candidate was found to have more than ``upper``.
+        The name of the worst candidate, and its δ; no candidate has more than ``upper``.
 
     Raises
     ------
     ValueError
         For no candidates, and for an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`.
+        If the width stays above `rtol`.
 
     Examples
     --------
@@ -229,9 +229,9 @@ def worst_delta(
 def best_lower_delta(
     pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest δ that was found among pairs of datasets.
+    """Enclose the largest δ among pairs of datasets, of which it may try the promising ones only.
 
-    Which pairs are looked at is as for `best_lower_epsilon`.
+    It tries the pairs that `best_lower_epsilon` would try.
 
     Parameters
     ----------
@@ -247,14 +247,14 @@ def best_lower_delta(
     Returns
     -------
     tuple of str and Enclosure
-        The name of the best pair found, and its δ; two datasets attain ``lower``.
+        The name of the best pair, and its δ; two datasets achieve ``lower``.
 
     Raises
     ------
     ValueError
         For no pairs, and for an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`.
+        If the width stays above `rtol`.
 
     Examples
     --------
@@ -305,10 +305,11 @@ def largest_answer(
 ) -> tuple[str, Enclosure]:
     """Return the name and the enclosure of the largest answer.
 
-    Of `pairs_to_try` it is the answer of the pair with the largest lower end. Otherwise the name is
-    that of the candidate with the largest upper end, and the ends are the largest of all answers.
+    With `pairs_to_try` it is the answer of the pair with the largest lower end. Otherwise the name
+    is that of the candidate with the largest upper end, and the ends are the largest of all
+    answers.
     """
-    names = _names(candidates)
+    names = _candidate_names(candidates)
     decompositions = [candidates[name] for name in names]
     answers: dict[int, Enclosure] = {}
 
@@ -336,7 +337,8 @@ def _variance(decomposition: Decomposition, eps: float) -> float:
     return max(values)
 
 
-def _names(candidates: Mapping[str, Decomposition]) -> list[str]:
+def _candidate_names(candidates: Mapping[str, Decomposition]) -> list[str]:
+    """Return the names of the candidates; raise ValueError unless they are a nonempty mapping."""
     if not isinstance(candidates, Mapping):
         raise ValueError(
             f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"

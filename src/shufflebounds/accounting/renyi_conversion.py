@@ -1,31 +1,39 @@
-"""From Rényi divergences to (ε, δ): what Rényi accounting lets one claim."""
+"""The conversion of Rényi divergences to (ε, δ)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 
-SMALLEST_ORDER, LARGEST_ORDER = 1.05, 5000.0
+# Smallest order at which divergences are converted.
+SMALLEST_ORDER = 1.05
+# Largest order at which divergences are converted.
+LARGEST_ORDER = 5000.0
+# Number of orders of the first pass, in equal ratios of α − 1.
+_FIRST_ORDERS = 61
+# Number of these orders that are computed at once.
+_ORDERS_AT_ONCE = 6
+# Number of pieces into which a pass cuts an interval of orders.
+_PIECES = 6
+# Largest number of passes that cut intervals.
+_MAX_PASSES = 8
 
-# Orders of the first look, those looked at together, pieces of an interval that is cut, and passes.
-_LADDER, _TOGETHER, _CUTS, _REFINEMENTS = 61, 6, 6, 8
-
-# Of orders (O,): lower and upper ends of the divergence.
+# Returns lower and upper ends of the divergence at orders, (O,) each.
 Divergences = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def epsilon_of_orders(
     orders: ArrayLike, divergences: ArrayLike, delta: float, *, rounds: int = 1
 ) -> float:
-    """Convert Rényi divergences to the least ε with (ε, δ)-DP that they give.
+    """Convert Rényi divergences to the smallest ε for which they prove (ε, δ)-DP.
 
     If the divergence of order α is at most ε_α, then ε = ε_α + log(1 − 1/α) − log(αδ)/(α − 1)
     (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 12).
@@ -39,12 +47,12 @@ def epsilon_of_orders(
     delta
         Target δ, 10⁻³⁰⁰ ≤ δ < 1.
     rounds
-        How many rounds of these divergences add up, 1 to 10⁶.
+        Number of rounds whose divergences add up, 1 to 10⁶.
 
     Returns
     -------
     float
-        The least ε ≥ 0 (natural log) over the orders, rounded up.
+        The smallest ε ≥ 0 (natural log) over the orders, rounded up.
 
     Raises
     ------
@@ -59,7 +67,7 @@ def epsilon_of_orders(
     '250000'
     """
     alpha = np.array([validation.order(x) for x in np.atleast_1d(orders).tolist()])
-    losses = np.array([_divergence(x) for x in np.atleast_1d(divergences).tolist()])
+    losses = np.array([_validate_divergence(x) for x in np.atleast_1d(divergences).tolist()])
     if alpha.ndim != 1 or alpha.shape != losses.shape or not alpha.size:
         raise ValueError(
             "orders and divergences must be arrays of the same, positive length, got "
@@ -69,62 +77,89 @@ def epsilon_of_orders(
     return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
 
 
-def least_epsilon(divergences: Divergences, delta: float, spare: float) -> Enclosure:
-    """Enclosure of the least converted ε over all orders from 1.05 to 5000.
+def least_epsilon(divergences: Divergences, delta: float, share: float) -> Enclosure:
+    """Return an enclosure of the smallest converted ε over all orders from 1.05 to 5000.
 
-    `divergences` gives bounds of a divergence, which rises with its order. Orders are added until
-    those between them cannot give less by more than the share `spare`.
+    `divergences` returns bounds of a divergence, which rises with its order. Orders are added until
+    the orders between them cannot give an ε that is smaller by more than `share` of it.
     """
-    ladder = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, _LADDER)
-    orders, low, high = np.empty(0), np.empty(0), np.empty(0)
-
-    def learn(more: Sequence[float]) -> None:
-        nonlocal orders, low, high
-        ends = divergences(np.array(more))
-        orders, low, high = (
-            np.concatenate(pair) for pair in ((orders, more), (low, ends[0]), (high, ends[1]))
-        )
-        rank = np.argsort(orders, kind="stable")
-        orders, low, high = orders[rank], low[rank], high[rank]
-
-    for start in range(0, _LADDER, _TOGETHER):
-        learn(ladder[start : start + _TOGETHER].tolist())
-        least = float(_converted(orders, high, delta).min())
-        beyond = _between(orders[-1:], np.array([LARGEST_ORDER]), low[-1:], delta)
-        if beyond[0] >= least:
+    curve = _DivergenceCurve(divergences, delta)
+    first_orders = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, _FIRST_ORDERS)
+    for start in range(0, _FIRST_ORDERS, _ORDERS_AT_ONCE):
+        curve.add(first_orders[start : start + _ORDERS_AT_ONCE])
+        smallest = curve.smallest_epsilon()
+        after_last = curve.floor_after_last()
+        if after_last >= smallest:
             break
-    if math.isinf(least):
+    if math.isinf(smallest):
         return Enclosure(math.inf, math.inf)
-    for _ in range(_REFINEMENTS):
-        # What is due to the divergences' own widths no further order would mend.
-        floors = _between(orders[:-1], orders[1:], high[:-1], delta)
-        least = float(_converted(orders, high, delta).min())
-        open_ends = np.flatnonzero(floors < least * (1.0 - spare))
-        if not open_ends.size or least <= 0.0:
+    for _ in range(_MAX_PASSES):
+        # The upper ends count, since further orders do not reduce the widths of divergences.
+        floors = curve.floors(curve.high)
+        smallest = curve.smallest_epsilon()
+        open_intervals = np.flatnonzero(floors < smallest * (1.0 - share))
+        if not open_intervals.size or smallest <= 0.0:
             break
-        learn(
+        curve.add(curve.orders_within(open_intervals))
+    smallest = curve.smallest_epsilon()
+    floor = min(float(curve.floors(curve.low).min()), after_last)
+    return Enclosure(max(0.0, min(floor, smallest)), max(0.0, smallest))
+
+
+class _DivergenceCurve:
+    """Bounds ``low`` and ``high`` of a divergence at ascending ``orders``, (O,) each."""
+
+    def __init__(self, divergences: Divergences, delta: float) -> None:
+        self.orders, self.low, self.high = np.empty(0), np.empty(0), np.empty(0)
+        self._divergences, self._delta = divergences, delta
+
+    def add(self, new_orders: FloatArray) -> None:
+        """Compute the divergence at further orders."""
+        low, high = self._divergences(new_orders)
+        orders = np.concatenate([self.orders, new_orders])
+        rank = np.argsort(orders, kind="stable")
+        self.orders = orders[rank]
+        self.low = np.concatenate([self.low, low])[rank]
+        self.high = np.concatenate([self.high, high])[rank]
+
+    def smallest_epsilon(self) -> float:
+        """Return the smallest ε that an order gives, rounded up."""
+        return float(_converted(self.orders, self.high, self._delta).min())
+
+    def floors(self, divergences: FloatArray) -> FloatArray:
+        """Return the smallest ε of all orders between neighbours, (O − 1,).
+
+        `divergences` are the divergences at the orders, (O,).
+        """
+        return _between(self.orders[:-1], self.orders[1:], divergences[:-1], self._delta)
+
+    def floor_after_last(self) -> float:
+        """Return a lower bound of ε at all orders after the last one."""
+        end = np.array([LARGEST_ORDER])
+        return float(_between(self.orders[-1:], end, self.low[-1:], self._delta)[0])
+
+    def orders_within(self, intervals: NDArray[np.int64]) -> FloatArray:
+        """Return the orders that cut each interval into pieces, in equal ratios of α − 1."""
+        excess = self.orders - 1.0
+        return np.array(
             [
-                1.0 + (orders[i] - 1.0) * ((orders[i + 1] - 1.0) / (orders[i] - 1.0)) ** share
-                for i in open_ends
-                for share in np.arange(1, _CUTS) / _CUTS
+                1.0 + excess[i] * (excess[i + 1] / excess[i]) ** share
+                for i in intervals
+                for share in np.arange(1, _PIECES) / _PIECES
             ]
         )
-    floors = _between(orders[:-1], orders[1:], low[:-1], delta)
-    least = float(_converted(orders, high, delta).min())
-    below = min(float(floors.min()), float(beyond[0]))
-    return Enclosure(max(0.0, min(below, least)), max(0.0, least))
 
 
 def _converted(orders: FloatArray, losses: FloatArray, delta: float) -> FloatArray:
-    """The formula at each order, rounded up."""
+    """Return the ε of the formula at each order, rounded up."""
     gain, cost = _gain(orders), (-math.log(delta) - np.log(orders)) / (orders - 1.0)
     return np.asarray(losses + gain + cost + _slip(losses, gain, orders, orders, delta))
 
 
 def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float) -> FloatArray:
-    """What the formula gives at least over all orders from `start` to `stop`.
+    """Return the smallest ε of the formula over all orders from `start` to `stop`.
 
-    `low` are lower bounds of the divergence at `start`.
+    `low` are the divergences at `start`, which rise with the order.
     """
     gain, numerator = _gain(start), -math.log(delta) - np.log(stop)
     cost = numerator / (np.where(numerator >= 0.0, stop, start) - 1.0)
@@ -132,20 +167,21 @@ def _between(start: FloatArray, stop: FloatArray, low: FloatArray, delta: float)
 
 
 def _gain(orders: FloatArray) -> FloatArray:
-    """log(1 − 1/α), where 1/α itself would lose what is left at orders near 1."""
+    """Return log(1 − 1/α), precise also at orders near 1."""
     return np.asarray(-np.log1p(1.0 / (orders - 1.0)))
 
 
 def _slip(
     losses: FloatArray, gain: FloatArray, start: FloatArray, stop: FloatArray, delta: float
 ) -> FloatArray:
-    """More than the roundings of the formula."""
+    """Return a bound of the rounding error of the formula."""
     sizes = np.where(np.isfinite(losses), losses, 0.0) + np.abs(gain)
     sizes = sizes + (abs(math.log(delta)) + np.log(stop)) / (start - 1.0)
     return np.asarray(16.0 * U * sizes)
 
 
-def _divergence(value: object) -> float:
+def _validate_divergence(value: object) -> float:
+    """Return a valid divergence, which may be inf; raise ValueError otherwise."""
     if value == math.inf:
         return math.inf
     loss = validation.finite("divergence", value)

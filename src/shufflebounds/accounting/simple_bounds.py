@@ -46,11 +46,11 @@ def no_worse_than_simple_bound(
         first = next(iter(signature.parameters))
 
         @wraps(ask)
-        def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        def ask_both(*args: P.args, **kwargs: P.kwargs) -> T:
             call = signature.bind(*args, **kwargs)
-            given = call.arguments[first]
-            is_mechanism = hasattr(given, "simple_bound") and not isinstance(given, type)
-            simple = given.simple_bound() if is_mechanism else None
+            subject = call.arguments[first]
+            is_mechanism = hasattr(subject, "simple_bound") and not isinstance(subject, type)
+            simple = subject.simple_bound() if is_mechanism else None
             if simple is None:
                 return ask(*args, **kwargs)
             call.arguments[first] = simple
@@ -58,12 +58,12 @@ def no_worse_than_simple_bound(
             with reserve():
                 bound: Any = reached(lambda: question(*call.args, **call.kwargs))
             try:
-                found: Any = ask(*args, **kwargs)
+                answer: Any = ask(*args, **kwargs)
             except PrecisionError as error:
                 return _answer_despite(error, bound, claims_lower_end, call.arguments.get("rtol"))
-            return _better(found, bound, claims_lower_end)
+            return _better(answer, bound, claims_lower_end)
 
-        return asked
+        return ask_both
 
     return decorate
 
@@ -86,17 +86,17 @@ def _answer_despite(
     raise PrecisionError(sentence, ends) from None
 
 
-def _better(found: Any, bound: Any, claims_lower_end: bool) -> Any:
+def _better(answer: Any, bound: Any, claims_lower_end: bool) -> Any:
     """Return the answer with the better of two ends that can be claimed."""
     if isinstance(bound, Enclosure) and math.isinf(bound.upper) and not claims_lower_end:
-        return found
-    if not isinstance(found, Ends):
-        return found.capped(bound)
-    if isinstance(found, Enclosures) or isinstance(bound, Enclosures):
-        upper = np.minimum(found.upper, bound.upper)
-        return Enclosures(np.minimum(found.lower, upper), upper)
+        return answer
+    if not isinstance(answer, Ends):
+        return answer.capped(bound)
+    if isinstance(answer, Enclosures) or isinstance(bound, Enclosures):
+        upper = np.minimum(answer.upper, bound.upper)
+        return Enclosures(np.minimum(answer.lower, upper), upper)
     if claims_lower_end:
-        lower = max(found.lower, bound.lower)
-        return Enclosure(lower, max(found.upper, lower))
-    upper = min(found.upper, bound.upper)
-    return Enclosure(min(found.lower, upper), upper)
+        lower = max(answer.lower, bound.lower)
+        return Enclosure(lower, max(answer.upper, lower))
+    upper = min(answer.upper, bound.upper)
+    return Enclosure(min(answer.lower, upper), upper)

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 import shufflebounds as sb
 from shufflebounds.accounting.accountant import (
-    _floored,
-    _split,
+    _round_losses_down,
+    _split_losses,
     from_profile,
     to_dp_accounting,
     to_renyi_accounting,
@@ -31,7 +31,10 @@ def test_other_lattices_keep_their_side():
     masses = rng.random(101) * (1.0 - 1e-3) / 60.0
     law = LossLaw(0.015625, 0.0078125, index, masses, 1e-3)
     for interval in (0.5, 0.03, 0.001):
-        (start, above), (floor, below) = _split(law, interval), _floored(law, interval)
+        (start, above), (floor, below) = (
+            _split_losses(law, interval),
+            _round_losses_down(law, interval),
+        )
         for eps in np.linspace(-1.5, 1.5, 61):
             truth = curve(law.law.values, masses, 1e-3, eps)
             upper = curve((start + np.arange(above.size)) * interval, above, 1e-3, eps)
