@@ -80,9 +80,9 @@ class Eps0Axis:
         eps0 = self.point(y)
         return 0.3 * self.rtol * eps0 / -math.expm1(-0.5 * eps0)
 
-    def is_narrow(self, missed: float, met: float) -> bool:
+    def is_narrow(self, unsafe_end: float, safe_end: float) -> bool:
         """Return whether no point has to be compared between these two."""
-        return missed - met <= self.rtol * missed
+        return unsafe_end - safe_end <= self.rtol * unsafe_end
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class CountAxis:
         """Return the distance from the root, on the scale, at which to compare."""
         return 0.5 * math.exp(-self._sign * y)
 
-    def is_narrow(self, missed: float, met: float) -> bool:
+    def is_narrow(self, unsafe_end: float, safe_end: float) -> bool:
         """Return whether no point has to be compared between these two."""
-        return abs(met - missed) <= 1
+        return abs(safe_end - unsafe_end) <= 1
 
 
 Axis = Eps0Axis | CountAxis
@@ -132,21 +132,22 @@ def bracket_target(compare: Compare, axis: Axis, guess: float) -> tuple[float | 
         search.add(point, compare(point, search.expected_margin))
         point = None if is_spent() else search.next_point()
     # If D hardly depends on the axis, no slope leads to its end.
-    if search.missed is None and axis.least_private not in search.compared and not is_spent():
+    if search.unsafe_end is None and axis.least_private not in search.compared and not is_spent():
         search.record(axis.least_private, compare(axis.least_private, math.inf).side)
-    return search.missed, search.met
+    return search.unsafe_end, search.safe_end
 
 
 class _AxisSearch:
     """The state of `bracket_target`: `add` comparisons at each `next_point`, until it is None.
 
-    ``missed`` and ``met`` are the ends so far. ``expected_margin`` is an estimate of the margin at
+    ``unsafe_end`` and ``safe_end`` are the ends so far: the closest points that certainly
+    miss and meet the target. ``expected_margin`` is an estimate of the margin at
     the next point, and inf if nothing is known.
     """
 
     def __init__(self, axis: Axis) -> None:
-        self.missed: float | None = None
-        self.met: float | None = None
+        self.unsafe_end: float | None = None
+        self.safe_end: float | None = None
         self.compared: set[float] = set()
         self.expected_margin = math.inf
         self._axis = axis
@@ -176,9 +177,9 @@ class _AxisSearch:
     def record(self, point: float, side: int) -> None:
         """Move the end of the bracket on which a point certainly lies."""
         if side < 0:
-            self.missed = point
+            self.unsafe_end = point
         elif side > 0:
-            self.met = point
+            self.safe_end = point
 
     def next_point(self) -> float | None:
         """Return the point to compare next, None if the search ends."""
@@ -196,11 +197,11 @@ class _AxisSearch:
 
     def _is_done(self) -> bool:
         """Return whether the ends are close enough, or one of them is an end of the axis."""
-        if self.missed == self._axis.most_private or self.met == self._axis.least_private:
+        if self.unsafe_end == self._axis.most_private or self.safe_end == self._axis.least_private:
             return True
-        if self.missed is None or self.met is None:
+        if self.unsafe_end is None or self.safe_end is None:
             return False
-        return self._axis.is_narrow(self.missed, self.met)
+        return self._axis.is_narrow(self.unsafe_end, self.safe_end)
 
     def _update_slope(self, comparison: Comparison) -> None:
         """Set the slope of the secant through the last two points, if their errors allow."""
@@ -225,8 +226,8 @@ class _AxisSearch:
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the bracket on the scale; they are infinite if not known."""
         return (
-            -math.inf if self.missed is None else self._axis.scale(self.missed),
-            math.inf if self.met is None else self._axis.scale(self.met),
+            -math.inf if self.unsafe_end is None else self._axis.scale(self.unsafe_end),
+            math.inf if self.safe_end is None else self._axis.scale(self.safe_end),
         )
 
     def _width(self) -> float:

@@ -231,10 +231,13 @@ def fewest_users(
     numerator = -2.0 * rounds * variance * math.log(delta)
     start = log(numerator) - 2.0 * math.log(eps) if eps else math.inf
     target = _target(eps, delta, rounds, USERS_RTOLS)
-    missed, met = _meet_target(
+    unsafe_end, safe_end = _meet_target(
         target, lambda n: _Deployment(mechanism, int(n), rounds), axis, start
     )
-    return Enclosure(1 if missed is None else missed + 1, math.inf if met is None else met)
+    return Enclosure(
+        1 if unsafe_end is None else unsafe_end + 1,
+        math.inf if safe_end is None else safe_end,
+    )
 
 
 def _blankets(mechanism: Decomposition | Randomizer) -> Mapping[str, Decomposition]:
@@ -303,10 +306,13 @@ def most_rounds(
     # ε is about √(2 T log(1/δ)) times the typical loss of one round.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(loss) - log(eps)) if eps else math.inf
     axis = CountAxis(validation.MAX_ROUNDS, 1)
-    missed, met = _meet_target(
+    unsafe_end, safe_end = _meet_target(
         target, lambda rounds: _Deployment(decomposition, n, int(rounds)), axis, start
     )
-    return Enclosure(0 if met is None else met, math.inf if missed is None else missed - 1)
+    return Enclosure(
+        0 if safe_end is None else safe_end,
+        math.inf if unsafe_end is None else unsafe_end - 1,
+    )
 
 
 class _Deployment(NamedTuple):
@@ -484,38 +490,38 @@ def _meet_target(
 ) -> tuple[float | None, float | None]:
     """Return the closest points that certainly miss and certainly meet the target, None if unknown.
 
-    `start` estimates on the scale of the axis where the target begins to be met. Blankets show that
-    a mechanism meets the target, and datasets that it misses it. If these leave a gap, the bound
-    for all datasets may show that more points meet it.
+    `start` estimates on the scale of the axis where the target begins to be met. Blankets
+    show that a mechanism meets the target, and datasets that it misses it. If these leave a gap,
+    the bound for all datasets may show that more points meet it.
     """
-    missed, met = bracket_target(
+    unsafe_end, safe_end = bracket_target(
         lambda x, margin: target.compare_blankets(deployment_at(x), margin), axis, start
     )
     if isinstance(deployment_at(axis.point(start)).mechanism, Decomposition):
-        return missed, met
-    missed, _ = bracket_target(
+        return unsafe_end, safe_end
+    unsafe_end, _ = bracket_target(
         lambda x, margin: target.compare_datasets(deployment_at(x), margin),
         axis,
-        start if met is None else axis.scale(met),
+        start if safe_end is None else axis.scale(safe_end),
     )
-    if met is None:
-        return missed, met
-    is_narrow = missed is not None and axis.is_narrow(missed, met)
+    if safe_end is None:
+        return unsafe_end, safe_end
+    is_narrow = unsafe_end is not None and axis.is_narrow(unsafe_end, safe_end)
     # The bound for all datasets can give a little more of ε₀, which takes long for several rounds.
     gains_eps0 = isinstance(target, _SingleRoundTarget) and isinstance(axis, Eps0Axis)
     if is_narrow and not gains_eps0:
-        return missed, met
-    return missed, _meet_by_all_datasets(target, deployment_at, axis, missed, met)
+        return unsafe_end, safe_end
+    return unsafe_end, _meet_by_all_datasets(target, deployment_at, axis, unsafe_end, safe_end)
 
 
 def _meet_by_all_datasets(
     target: _Target,
     deployment_at: Callable[[float], _Deployment],
     axis: Axis,
-    missed: float | None,
-    met: float,
+    unsafe_end: float | None,
+    safe_end: float,
 ) -> float:
-    """Return the least private point between two ends that all datasets meet, else `met`.
+    """Return the least private point between two ends that all datasets meet, else `safe_end`.
 
     The search runs over e to the power of the scale, which is positive, such as n.
     """
@@ -524,8 +530,11 @@ def _meet_by_all_datasets(
     def excess_at(point: float) -> tuple[bool, float]:
         return target.all_datasets_excess(deployment_at(point))
 
-    start, end = axis.scale(axis.least_private if missed is None else missed), axis.scale(met)
-    if isinstance(axis, CountAxis) and missed is not None:
+    start, end = (
+        axis.scale(axis.least_private if unsafe_end is None else unsafe_end),
+        axis.scale(safe_end),
+    )
+    if isinstance(axis, CountAxis) and unsafe_end is not None:
         # The first number that may meet the target is the next one.
         start += 2.02 * axis.resolution(start)
     low, high = math.exp(min(start, end)), math.exp(end)
@@ -536,7 +545,7 @@ def _meet_by_all_datasets(
         target.search_rtol,
         target.max_probes,
     )
-    return axis.point(math.log(smallest)) if smallest < high else met
+    return axis.point(math.log(smallest)) if smallest < high else safe_end
 
 
 @dataclass(frozen=True)

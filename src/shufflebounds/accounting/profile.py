@@ -37,7 +37,7 @@ _MIN_POINTS = 3
 _UNDERFLOW_ERR = 1e-300
 # ε below which `Profile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
-# Largest number of bisections; the floats of a bracket are fewer.
+# Largest number of bisections of `Profile.epsilon`.
 _MAX_BISECTIONS = 120
 
 
@@ -182,11 +182,15 @@ class Profile:
         reach = max(reach, self.end) if self.end < math.inf else reach
         high = math.inf
         if self.delta(reach).upper <= delta:
-            high = _bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
+            high = _bisect_property(
+                lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach
+            )[1]
         low = -math.inf
         # If both are equal, the curve has reached its limit and stays there.
         if self.delta(_SMALLEST_EPS).lower > delta:
-            low = _bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
+            low = _bisect_property(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[
+                0
+            ]
         return Enclosure(min(low, high), high)
 
     def advantage(self) -> Enclosure:
@@ -446,7 +450,9 @@ def advantage(
     return delta_of(decomposition, 0.0, validation.users(n), rounds=rounds, rtol=rtol)
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def _bisect_property(
+    holds: Callable[[float], bool], low: float, high: float
+) -> tuple[float, float]:
     """Return two neighbouring floats between which a property is lost.
 
     It holds at `low` and not at `high`.

@@ -35,10 +35,10 @@ KNOT_SHARE = 0.06
 # Smallest share of the excess width that one pass leaves.
 MIN_REMAINING_SHARE = 0.02
 # Width of a cell, in units of the width allowed, above which its size does not matter.
-MAX_EXCESS = 1e4
+MAX_CELL_WIDTH = 1e4
 
 
-class _Excess(NamedTuple):
+class _CurveWidths(NamedTuple):
     """Widths in units of the width that is allowed.
 
     ``total`` is the width of the bracket, and ``by_cell`` how much of it each cell adds, shape
@@ -85,15 +85,15 @@ class MomentCurves:
         for number in range(MAX_PASSES):
             cells = self._cells(orders[:, None])
             sums = [tuple(log_sum(end) for end in ends) for ends in cells]
-            excess = self._excess(cells, sums, goal)
-            if excess.total <= 1.0 or self._knot_count() > MAX_KNOTS:
+            widths = self._widths(cells, sums, goal)
+            if widths.total <= 1.0 or self._knot_count() > MAX_KNOTS:
                 break
             if number >= ROUGH_PASSES:
                 # If the bounds at the points are too wide already, more points do not help.
-                if excess.blur > max(1.0, 0.8 * excess.total, 0.8 * last_blur):
+                if widths.blur > max(1.0, 0.8 * widths.total, 0.8 * last_blur):
                     break
-                last_blur = excess.blur
-            if not self._refine(_pieces(excess.by_cell), orders.size):
+                last_blur = widths.blur
+            if not self._refine(_pieces(widths.by_cell), orders.size):
                 break
         slip = (2.0 * self._knot_count() + 64.0) * U
         return [
@@ -135,12 +135,12 @@ class MomentCurves:
             bounds.append((low, high))
         return bounds
 
-    def _excess(
+    def _widths(
         self,
         cells: list[tuple[FloatArray, FloatArray]],
         sums: list[tuple[FloatArray, ...]],
         goal: float,
-    ) -> _Excess:
+    ) -> _CurveWidths:
         """Return the widths at the order of the moment where they are largest."""
         # The allowed width rests on the lower ends, since the upper ones may still be far off.
         log_moment = log1p_exp(np.max([low for low, _ in sums], axis=0))
@@ -155,20 +155,20 @@ class MomentCurves:
                 width = size * -np.expm1(low - high)
                 cell_blur = np.concatenate(knot_blurs[:: -1 if number else 1])
                 blur = max(blur, float((size * cell_blur).sum(axis=1).max()))
-            width = np.minimum(np.nan_to_num(width, nan=0.0), MAX_EXCESS)
+            width = np.minimum(np.nan_to_num(width, nan=0.0), MAX_CELL_WIDTH)
             total = max(total, float(width.sum(axis=1).max()))
             # The second row has the cells of the other curve first.
             turn = self.knots[1].eps.size - 1 if number else 0
             by_cell = np.maximum(by_cell, np.roll(width.max(axis=0), -turn))
         if len(self.knots) == 1:
             by_cell = by_cell.reshape(2, -1).sum(axis=0)
-        return _Excess(total, by_cell, blur)
+        return _CurveWidths(total, by_cell, blur)
 
 
-def _pieces(excess: FloatArray) -> NDArray[np.int64]:
-    """Return the number of pieces for each cell, whose excess falls with the square of it."""
-    aim = max(0.7, MIN_REMAINING_SHARE * float(excess.sum()))
-    roots = np.cbrt(excess)
+def _pieces(widths: FloatArray) -> NDArray[np.int64]:
+    """Return the number of pieces for each cell, whose width falls with the square of it."""
+    aim = max(0.7, MIN_REMAINING_SHARE * float(widths.sum()))
+    roots = np.cbrt(widths)
     count = np.ceil(roots * math.sqrt(float(roots.sum()) / aim))
     return np.clip(count, 1, MAX_PIECES).astype(np.int64)
 

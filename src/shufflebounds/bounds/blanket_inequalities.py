@@ -91,8 +91,8 @@ class Loss:
     """The numbers of R = L/a that the bounds use, at one ε or over an interval lo ≤ ε < hi.
 
     ``drift`` is a; ``top``, ``spread`` and ``square`` are the maximum, the range and the
-    (uncentred) second moment of R; ``gamma`` and ``rest`` are γ and 1 − γ in the law of M. Each is
-    a bound over the interval, rounding included, in the direction of the requested side.
+    (uncentred) second moment of R; ``gamma`` and ``residual`` are γ and 1 − γ in the law of M. Each
+    is a bound over the interval, rounding included, in the direction of the requested side.
     """
 
     drift: float
@@ -100,7 +100,7 @@ class Loss:
     spread: float
     square: float
     gamma: float
-    rest: float
+    residual: float
 
 
 # Returns R in each direction between the two inputs, for lo, hi and the side. For the side ABOVE,
@@ -108,7 +108,9 @@ class Loss:
 Losses = Callable[[float, float, int], Iterable[Loss]]
 
 # An R whose bounds are 1.
-_TRIVIAL_LOSS = Loss(drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, rest=0.0)
+_TRIVIAL_LOSS = Loss(
+    drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, residual=0.0
+)
 
 
 def specific(blanket: Decomposition) -> Losses:
@@ -164,7 +166,7 @@ def _losses_by_similarity(
             spread=growth * (1.0 + 2.0 * s) * widen,
             square=(e + 2.0 * growth * s * (s + 1.0)) * widen,
             gamma=min(min_gamma * (1.0 - side * slack), 1.0),
-            rest=max(1.0 - min_gamma + side * slack, 0.0),
+            residual=max(1.0 - min_gamma + side * slack, 0.0),
         )
         return [loss]
 
@@ -190,7 +192,7 @@ def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> flo
     # γ(1 − e^{−x}) and γe^{−x}.
     lost = -loss.gamma * math.expm1(-rate)
     remaining = loss.gamma * math.exp(-rate)
-    log_factor = math.log1p(-lost) if lost < 0.5 else math.log(loss.rest + remaining)
+    log_factor = math.log1p(-lost) if lost < 0.5 else math.log(loss.residual + remaining)
     exponent = n * log_factor
     # `occupied` is 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, the share of M ≥ 1.
     ratio = remaining / math.exp(log_factor)
@@ -218,7 +220,7 @@ class _BlanketLoss:
     weight: FloatArray
     c: FloatArray
     gamma: float
-    rest: float
+    residual: float
     rel_err: float
     slack: float
 
@@ -232,7 +234,7 @@ class _BlanketLoss:
             weight=b / c,
             c=c,
             gamma=math.fsum(c),
-            rest=blanket.residual,
+            residual=blanket.residual,
             rel_err=rel_err,
             slack=2.0 * rel_err + (c.size + 32.0) * _U,
         )
@@ -255,7 +257,7 @@ class _BlanketLoss:
             spread=(top - bottom) * scale,
             square=square * scale,
             gamma=min(self.gamma * (1.0 - side * self.slack), 1.0),
-            rest=max(self.rest + side * self.slack * self.gamma, 0.0),
+            residual=max(self.residual + side * self.slack * self.gamma, 0.0),
         )
 
     def _values(self, eps: float) -> tuple[FloatArray, FloatArray]:

@@ -120,6 +120,7 @@ def same_input_clone(decomposition: Decomposition, eps0: float) -> Decomposition
 
 
 def _same_input_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+    """Return the `same_input_clone` of each pair; raise ValueError for a protocol without ε₀."""
     eps0 = protocol.eps0
     if eps0 is None or math.isinf(eps0):
         raise ValueError("girgis_reduction needs a randomizer with an eps0, got one without")

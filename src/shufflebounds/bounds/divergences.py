@@ -126,14 +126,14 @@ def _renyi_answers(
             )
         rows = [
             [
-                _scaled(answer, part.times)
+                _scaled_answer(answer, part.times)
                 for answer in _largest_renyi(kind, pairs_of, part, orders, numerics)
             ]
             for part in parts
         ]
-        sums = [reduce(_sum, column) for column in zip(*rows, strict=True)]
+        sums = [reduce(_sum_of_answers, column) for column in zip(*rows, strict=True)]
         answers |= {
-            setting: _scaled(answer, setting.rounds or 1)
+            setting: _scaled_answer(answer, setting.rounds or 1)
             for setting, answer in zip(group, sums, strict=True)
         }
     return [answers[setting] for setting in settings]
@@ -170,12 +170,12 @@ def _renyi_at_orders(
         ]
 
 
-def _scaled(answer: Answer, times: int) -> Answer:
+def _scaled_answer(answer: Answer, times: int) -> Answer:
     """Return `times` times the answer."""
     return replace(answer, enclosure=answer.enclosure.times(times))
 
 
-def _sum(first: Answer, second: Answer) -> Answer:
+def _sum_of_answers(first: Answer, second: Answer) -> Answer:
     """Return the sum of two answers, rounded outwards, without names."""
     ends = Enclosure(
         (first.enclosure.lower + second.enclosure.lower) * (1.0 - 2.0 * U),

@@ -42,7 +42,8 @@ def log_special_moment(order: int, eps0: float, m: int) -> float:
     Theorem 3.7, for a whole order λ from 2 to 10⁶: E ≤ 1 + C(λ, 2)(e − 1)²/(me) + Σ_{i=3}^λ
     C(λ, i) iΓ(i/2)((e² − 1)²/(2me²))^{i/2}.
     """
-    log_ratio = 2.0 * _log_sinh(0.5 * eps0) + math.log(4.0 / m)  # (e − 1)²/(me)
+    # The ratio is (e − 1)²/(me).
+    log_ratio = 2.0 * _log_sinh(0.5 * eps0) + math.log(4.0 / m)
     log_power = 2.0 * _log_sinh(eps0) + math.log(2.0 / m)
     i = np.arange(1.0, order + 1.0)
     choose = np.cumsum(np.log((order + 1.0 - i) / i))

@@ -118,11 +118,11 @@ def variation_ratio(
         condition = "(p beta/(p - 1))(1/q0 + 1/q1) <= 1" if published else _condition_on_q(q)
         raise ValueError(f"q must be such that {condition}, got {q!r} with beta = {beta!r}")
     q0, q1 = q0 * max(clones, Fraction(1)), q1 * max(clones, Fraction(1))
-    rest = 1 - common / q0 - common / q1 if published else w / max(q0, q1)
+    third_c = 1 - common / q0 - common / q1 if published else w / max(q0, q1)
     components = [
         (common, rare, common / q0),
         (rare, common, common / q1),
-        (w, w, rest),
+        (w, w, third_c),
     ]
     a, b, c = np.array([x for x in components if x[0] > 0 or x[1] > 0], dtype=np.float64).T
     return Decomposition(a, b, c, rel_err=_ROUNDED_ONCE_ERR)

@@ -42,25 +42,25 @@ RatioFormula = Callable[[Ratios, int, float], Decimal | None]
 def analytic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
     """Return ε by Theorem 4.2, the largest over Ω ≤ C ≤ n − 1; None if there is none."""
     with localcontext(_CONTEXT):
-        beta, alpha, r, w = _masses(ratios)
+        beta, alpha, r, w = _ratio_numbers(ratios)
         m, log_inverse = Decimal(n - 1), Decimal(4).ln() - Decimal(delta).ln()
         spread = min(6 * r, Decimal("0.5")) * m * log_inverse
         omega = 2 * r * m - spread.sqrt()
         if omega <= _NEGLIGIBLE or not (2 * r < 1 or w == 0):
             return None
-        rest = w * r / (1 - 2 * r) if w else Decimal(0)
-        slope, scale = alpha + beta / 2 - rest, (log_inverse / 2).sqrt()
+        w_term = w * r / (1 - 2 * r) if w else Decimal(0)
+        slope, scale = alpha + beta / 2 - w_term, (log_inverse / 2).sqrt()
 
         def denominator(x: Decimal) -> Decimal:
             """Return the denominator of ε(C) at x = √C."""
-            return slope * x * x - beta * scale * x + rest * m
+            return slope * x * x - beta * scale * x + w_term * m
 
         start, end = omega.sqrt(), m.sqrt()
-        # Where the denominator is smallest, and where ε is largest.
+        # At `lowest` the denominator is smallest, and at `peak` ε is largest.
         lowest = peak = end
         if slope > _NEGLIGIBLE:
             lowest = min(max(beta * scale / (2 * slope), start), end)
-            root = slope * slope + 4 * scale * scale * slope * (rest * m + beta / 2)
+            root = slope * slope + 4 * scale * scale * slope * (w_term * m + beta / 2)
             peak = min(max((root.sqrt() - slope) / (2 * scale * slope), start), end)
         if min(denominator(x) for x in (start, lowest, end)) <= _NEGLIGIBLE:
             return None
@@ -70,7 +70,7 @@ def analytic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
 def asymptotic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
     """Return ε by Theorem 4.3; None for fewer messages than it requires."""
     with localcontext(_CONTEXT):
-        beta, _, r, w = _masses(ratios)
+        beta, _, r, w = _ratio_numbers(ratios)
         log_inverse = -Decimal(delta).ln()
         required = 8 * (Decimal(2).ln() + log_inverse)
         has_enough = n >= 2 and n * r >= required * (1 + _NEGLIGIBLE)
@@ -82,7 +82,7 @@ def asymptotic(ratios: Ratios, n: int, delta: float) -> Decimal | None:
         return (1 + beta / ((1 - v) * (1 - w) + v) * noise).ln()
 
 
-def _masses(ratios: Ratios) -> tuple[Decimal, Decimal, Decimal, Decimal]:
+def _ratio_numbers(ratios: Ratios) -> tuple[Decimal, Decimal, Decimal, Decimal]:
     """Return β, α, r and w, where w is 0 if β is at its maximum."""
     beta, q = Decimal(ratios.beta), Decimal(ratios.q)
     if math.isinf(ratios.p):

@@ -246,9 +246,9 @@ class _Bit(Randomizer):
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs whose others hold a third value, if there is one, or x₁¹."""
-        held, not_held = _bit_laws(self.vector)
-        a, b = (held, not_held) if self.coordinate == "x0" else (not_held, held)
-        laws = {"x1": b} if self.vector.domain_size == 2 else {"third": not_held, "x1": b}
+        true_law, false_law = _bit_laws(self.vector)
+        a, b = (true_law, false_law) if self.coordinate == "x0" else (false_law, true_law)
+        laws = {"x1": b} if self.vector.domain_size == 2 else {"third": false_law, "x1": b}
         return {name: Decomposition(a, b, c, CLOSED_FORM_ERR) for name, c in laws.items()}
 
 
@@ -265,9 +265,9 @@ def _bit_bounds(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd
     They are the same objects for both coordinates, so that their curves are computed once. No
     dataset attains both: a user who holds the value of a coordinate does not hold the other one.
     """
-    held, not_held = _bit_laws(vector)
-    rows, c = np.stack([held, not_held]), np.minimum(held, not_held)
-    blanket = Decomposition(held, not_held, c, CLOSED_FORM_ERR)
+    true_law, false_law = _bit_laws(vector)
+    rows, c = np.stack([true_law, false_law]), np.minimum(true_law, false_law)
+    blanket = Decomposition(true_law, false_law, c, CLOSED_FORM_ERR)
     return blanket, tuple(
         replace(crowd, symmetric=isinstance(vector, RAPPOR), attained=False)
         for crowd in crowd_of_rows(rows, c)

@@ -85,26 +85,26 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
 class AsGiven:
     """A Python object without a name, such as a matrix, at its own ε₀."""
 
-    made: Randomizer
+    instance: Randomizer
     has_own_eps0: ClassVar = True
     files: ClassVar = ()
 
     @property
     def type(self) -> str:
         """The name of its class."""
-        return type(self.made).__name__
+        return type(self.instance).__name__
 
     def randomizer(self, _: float | None) -> Randomizer:
         """Return the mechanism."""
-        return self.made
+        return self.instance
 
     def plain(self) -> dict[str, Any]:
         """Return a mapping that identifies the mechanism: its matrix, or its ``repr``."""
-        rows = getattr(self.made, "matrix", None)
-        return {"type": self.type, "is": repr(self.made) if rows is None else rows().tolist()}
+        rows = getattr(self.instance, "matrix", None)
+        return {"type": self.type, "is": repr(self.instance) if rows is None else rows().tolist()}
 
     def __str__(self) -> str:
-        return self.made.label
+        return self.instance.label
 
 
 @dataclass(frozen=True)
@@ -150,20 +150,20 @@ class Reports:
         if eps0 is None or not self.mechanism.has_own_eps0:
             return
         randomizer = self._repeated_at_own_eps0
-        own = randomizer.eps0
+        own_eps0 = randomizer.eps0
         # A decimal of the configuration has fewer digits.
-        if own is None or not math.isclose(eps0, own, rel_tol=1e-5):
+        if own_eps0 is None or not math.isclose(eps0, own_eps0, rel_tol=1e-5):
             raise ValueError(
                 f"eps0 must be left out: {randomizer.label} has its own, "
-                f"{'none' if own is None else f'{own:.6g}'}, got {eps0!r}"
+                f"{'none' if own_eps0 is None else f'{own_eps0:.6g}'}, got {eps0!r}"
             )
 
     def completed(self, setting: Setting) -> Setting:
         """Return the setting, with the mechanism's own ε₀ if it has a valid one."""
         if not self.mechanism.has_own_eps0:
             return setting
-        own = self._repeated_at_own_eps0.eps0
-        return setting.at(eps0=own if own and own <= validation.MAX_EPS0 else None)
+        own_eps0 = self._repeated_at_own_eps0.eps0
+        return setting.at(eps0=own_eps0 if own_eps0 and own_eps0 <= validation.MAX_EPS0 else None)
 
     def label(self, setting: Setting) -> str:
         """Return the name of the mechanism in figures, with its parameters."""

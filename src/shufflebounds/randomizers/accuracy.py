@@ -26,7 +26,7 @@ _SUM_TOLERANCE = 1e-9
 _NEGLIGIBLE_REPORTS = 2.0**-53
 # Nodes of the quadrature of `mean_reciprocal`. 16 leave a relative error of 1e-9, 20 only rounding.
 _NODES = 32
-# Where the quadrature of `mean_reciprocal` ends, in units of 1/(n·rate): e^-40 is left out.
+# End of the quadrature of `mean_reciprocal`, in units of 1/(n·rate): e^-40 is left out.
 _REACH = 40.0
 # Largest singular value, relative to the largest one, that is a rounding error.
 _RANK_TOLERANCE = 1e-12

@@ -380,7 +380,8 @@ class DomainRandomizer(Randomizer):
     0 < ε₀ ≤ 300 and ``domain_size`` is None or an integer of at least 2.
     """
 
-    composable = True  # the values of the domain may change places
+    # The values of the domain may change places.
+    composable = True
     LARGEST_MATRIX: ClassVar[int]
 
     eps0: float

@@ -25,7 +25,8 @@ from shufflebounds.randomizers.sampling import required
 # Largest number of further bits whose common probability of being 1 counts in a crowd. A power with
 # this exponent takes as many roundings.
 _MAX_FURTHER_BITS = 40
-# Number of further bits above which the probability that all are 1 is below 2⁻²⁰⁰⁰, 0 as a float.
+# Largest number of further bits whose common probability of being 1 counts in the blanket. For odds
+# of 1 it is 2⁻²⁰⁰⁰, which is 0 as a float.
 _NEGLIGIBLE_BITS = 2000
 # Smallest noise of unary encoding: probabilities stay far above the smallest float.
 _SMALLEST_NOISE = 1e-100

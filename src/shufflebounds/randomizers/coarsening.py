@@ -143,7 +143,7 @@ def _unite_boxes(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, flo
     """Return the sums of the masses in each box, and their relative error."""
     # The mean square distance from the mean of an interval is a twelfth of its square.
     x, y = (Strips.of(ratios, costs / 12.0) for ratios in masses[:2] / masses[2])
-    return _sums_at_places(x.strip * y.borders.size + y.strip, masses)
+    return _sums_at_positions(x.strip * y.borders.size + y.strip, masses)
 
 
 def _spread_to_corners(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
@@ -156,13 +156,13 @@ def _spread_to_corners(masses: FloatArray, costs: FloatArray) -> tuple[FloatArra
     shares = p[:, None] * q * c
     used = shares > 0.0
     corners, labels = np.unique(places[used], return_inverse=True)
-    (at_corners,), rounding = _sums_at_places(labels, shares[used][None])
+    (at_corners,), rounding = _sums_at_positions(labels, shares[used][None])
     column, row = np.divmod(corners, y.borders.size)
     spread = np.stack([x.borders[column] * at_corners, y.borders[row] * at_corners, at_corners])
     return spread, compounded(x.max_error, y.max_error, rounding)
 
 
-def _sums_at_places(places: NDArray[np.int64], rows: FloatArray) -> tuple[FloatArray, float]:
+def _sums_at_positions(places: NDArray[np.int64], rows: FloatArray) -> tuple[FloatArray, float]:
     """Return the sums of each row over equal places, and their relative error.
 
     A term may have a dozen roundings itself.

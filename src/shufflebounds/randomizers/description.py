@@ -241,7 +241,7 @@ def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
             raise ValueError(f"parts[{i}] must be a mapping, got {part!r}")
         require_keys(f"parts[{i}].", f"a part of {kind}", part, _PART_KEYS[kind], ["share"])
     described_parts = []
-    for i, (part, share) in enumerate(zip(parts, _shares(kind, parts), strict=True)):
+    for i, (part, share) in enumerate(zip(parts, _part_shares(kind, parts), strict=True)):
         mechanism_ = _parse_nested(f"parts[{i}].mechanism", part["mechanism"], levels - 1)
         weight = validation.probability(f"parts[{i}].weight", part.get("weight", 1.0))
         described_parts.append(Part(mechanism_, share, weight))
@@ -255,7 +255,7 @@ def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
     return CompositionOf(kind, tuple(described_parts))
 
 
-def _shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
+def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
     """Return the parts' shares of ε₀, with defaults; raise ValueError for bad shares."""
     is_joint = kind == "joint"
     missing = [i for i, part in enumerate(parts) if "share" not in part]

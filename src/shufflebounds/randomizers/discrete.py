@@ -68,7 +68,8 @@ class KRR(Randomizer):
     [0.5, 0.1667, 0.1667, 0.1667]
     """
 
-    composable = True  # the values may change places
+    # The values may change places.
+    composable = True
 
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
@@ -413,9 +414,8 @@ class Collision(Randomizer):
     def _factors(self) -> tuple[tuple[float, float], ...]:
         """Pairs: a factor of R(x), e or u_k, and its probability for random hashes and even z."""
         s, l, e = self.items, self.hash_values, math.exp(self.eps0)  # noqa: E741
-        used = {
-            0: Fraction(1)
-        }  # The law of the number of different hash values of the items so far.
+        # This is the law of the number of different hash values of the items so far.
+        used = {0: Fraction(1)}
         for _ in range(s):
             grown = dict.fromkeys(range(1, s + 1), Fraction(0))
             for k, chance in used.items():

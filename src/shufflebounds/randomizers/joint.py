@@ -334,7 +334,7 @@ class Joint(Composition):
         """
         if not self.is_alike:
             return single_blanket(self.blankets())
-        return _product([part.blanket() for part in self.parts])
+        return _joint_product([part.blanket() for part in self.parts])
 
     def blankets(self, distance: int | None = None) -> dict[str, Decomposition]:
         """Return blankets by the coordinates in which the inputs differ, such as ``1 2 4``.
@@ -374,10 +374,11 @@ class Joint(Composition):
         """Return `blankets`; raise ValueError if they are too many or too large."""
         if not self.is_alike:
             return {
-                pattern.inputs: _product(pattern.factors) for pattern in self.patterns(distance)
+                pattern.inputs: _joint_product(pattern.factors)
+                for pattern in self.patterns(distance)
             }
         return {
-            " ".join(str(i + 1) for i in differing): _product(self._factors(differing))
+            " ".join(str(i + 1) for i in differing): _joint_product(self._factors(differing))
             for differing in self._differing_choices(
                 len(self.parts) if distance is None else distance
             )
@@ -406,7 +407,7 @@ class Joint(Composition):
         A part without this x₂ uses its first one. If the inputs of a part are not alike, the pairs
         are those that distinguish them best, in either order.
         """
-        return {name: _product(factors) for name, factors in self._dataset_factors().items()}
+        return {name: _joint_product(factors) for name, factors in self._dataset_factors().items()}
 
     def _dataset_factors(self) -> dict[str, list[Decomposition]]:
         """Return the factors of `dataset_pairs`, one for each part."""
@@ -541,7 +542,7 @@ def _coarser(parts: Sequence[Randomizer]) -> list[Randomizer]:
     return [part.coarser(size) for part in parts]
 
 
-def _product(factors: Sequence[Decomposition]) -> Decomposition:
+def _joint_product(factors: Sequence[Decomposition]) -> Decomposition:
     """Return the product of the factors, its ends coarsened; ValueError if it is too large."""
     check_joint(factors)
     return coarsened(reduce(Decomposition.joint, factors))

@@ -54,7 +54,7 @@ class _LaplaceNoise(Randomizer):
     bits = WORD
 
     def _choose_cells(self, max_cells: int) -> None:
-        """Check the number of cells, and choose it by ε₀ if it is None."""
+        """Set the number of cells by ε₀ if it is None; raise ValueError for a bad number."""
         cells = _default_cells(self.eps0) if self.cells is None else self.cells
         object.__setattr__(
             self, "cells", validation.whole("cells", cells, minimum=1, maximum=max_cells)
@@ -62,7 +62,8 @@ class _LaplaceNoise(Randomizer):
 
     @property
     def _cells(self) -> int:
-        assert self.cells is not None  # since __post_init__
+        # `__post_init__` sets it.
+        assert self.cells is not None
         return self.cells
 
     def blanket(self) -> Decomposition:

@@ -160,15 +160,15 @@ def _vertices(match: Fraction, together: Fraction) -> list[list[Fraction]]:
     for full in itertools.product((0, 1), repeat=4):
         constant = (full[1] + full[2]) * match + full[3] * (1 - 2 * match)
         slope = full[0] - full[1] - full[2] + full[3]
-        points = [(both, free) for both in (together, match) for free in range(4)]
+        points = [(both_mass, free) for both_mass in (together, match) for free in range(4)]
         if slope:
             points.append(((match - constant) / slope, 0))
-        for both, free in points:
-            cases = [both, match - both, match - both, 1 - 2 * match + both]
+        for both_mass, free in points:
+            cases = [both_mass, match - both_mass, match - both_mass, 1 - 2 * match + both_mass]
             third = [x * y for x, y in zip(full, cases, strict=True)]
             third[free] += match - sum(third)
             masses = [m for x, y in zip(third, cases, strict=True) for m in (x, y - x)]
-            if both >= together and min(masses) >= 0:
+            if both_mass >= together and min(masses) >= 0:
                 vertices.add(tuple(masses))
     return [list(vertex) for vertex in sorted(vertices)]
 
@@ -234,6 +234,7 @@ class _Sets(MatchingRandomizer):
         return sampling.sets_with(self._user_values(inputs), d, k, hits / hits.sum(), rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reports that contain each value."""
         sets = sampling.checked_values("reports", reports, self.domain_size, self._size)
         return np.bincount(sets.ravel(), minlength=self.domain_size)
 
@@ -433,6 +434,7 @@ class HadamardBlocks(MatchingRandomizer):
         return np.where(rng.random(values.size) < gap, matching, uniform)
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the share of each value by the signs of its row."""
         size, blocks, order = self.domain_size or 0, self.blocks, self._order()
         columns = sampling.checked_values("reports", reports, order * blocks)
         counts = np.bincount(columns, minlength=order * blocks).reshape(blocks, order)

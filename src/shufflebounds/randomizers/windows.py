@@ -21,7 +21,7 @@ from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
 from shufflebounds.randomizers.base import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
-# Smallest share of the sphere that a cap may have: products with it are floats.
+# Smallest share of the sphere that a cap may have.
 _SMALLEST_CAP = 1e-100
 
 
