@@ -50,16 +50,14 @@ CLOSER = 0.1
 # Rounds in a row that may leave more than half of the bracket before it is halved. One is enough
 # if the estimate is outside the bracket.
 MAX_SLOW_ROUNDS = 2
-# Factor of the width of ε that is due to a gap between bounds of D, at which the search ends.
-GAP_MARGIN = 1.15
+# Width of log D beyond a gap between bounds of D that the answer may have, as a share of the gap.
+GAP_ROOM = 0.15
 # Share of the bracket that a round must leave at most, if there is such a gap.
 STUCK = 0.9
 # Distance of log D from log δ up to which a place tells of the gap at the root.
 NEAR_ROOT = 1.0
 # Largest half of the width of log D that is taken for such a gap, not for a failure of an engine.
 LARGEST_GAP = 0.05
-# Relative width of D that is aimed at, as a share of that gap.
-GAP_SHARE = 0.03
 
 
 class Start(NamedTuple):
@@ -147,13 +145,14 @@ class Search:
 
     def _is_narrow(self) -> bool:
         """Return whether the bracket is as narrow as requested, or as a gap in D lets it be."""
-        low, high = self._bracket.low, self._bracket.high
-        allowed = self._rtol * high
-        if self._gap > 0.0 and self._guess.slope < 0.0:
-            allowed = max(allowed, -GAP_MARGIN * self._gap / self._guess.slope)
-        *_, width_before, width = math.inf, *self._widths
-        is_stuck = self._gap > 0.0 and len(self._widths) > 1 and width > STUCK * width_before
-        return high < math.inf and (high - low <= allowed or is_stuck)
+        width, allowed = self._bracket.high - self._bracket.low, self._rtol * self._bracket.high
+        if self._bracket.high < math.inf and width <= allowed:
+            return True
+        gap = -self._gap / self._guess.slope if self._guess.slope < 0.0 else 0.0
+        if not gap > allowed:
+            return False
+        is_stuck = len(self._widths) > 1 and self._widths[-1] > STUCK * self._widths[-2]
+        return width <= (1.0 + GAP_ROOM) * gap or is_stuck
 
     def _is_slow(self) -> bool:
         """Return whether the latest guesses of the root have hardly narrowed the bracket."""
@@ -172,17 +171,20 @@ class Search:
                 self._excesses.append(excess)
                 self._notice_gap(probe.aim, excess)
         is_undecided = divergence.lower <= self._delta < divergence.upper
-        self._side_aim = _within(CLOSER * self._side_aim) if is_undecided else COARSEST
+        if not is_undecided:
+            self._side_aim = COARSEST
+        elif divergence.relative_width <= 2.0 * probe.aim:  # a closer look may tell
+            self._side_aim = _within(CLOSER * self._side_aim)
         # Where an enclosure says nothing, a secant leads to the same place again.
         self._guess = Start(math.nan) if excess is None else self._interpolated()
         width, first = self._bracket.high - self._bracket.low, self._widths[0]
         self._widths = [*self._widths, width] if width > 0.5 * first else [width]
 
     def _notice_gap(self, aim: float, excess: _Excess) -> None:
-        """Remember the width of an enclosure near the root that is wider than its aim."""
+        """Remember by how much an enclosure near the root is wider than its aim."""
         is_near, is_wide = abs(excess.middle) < NEAR_ROOT, aim < excess.noise < LARGEST_GAP
         if self._has_gap and is_near and is_wide:
-            self._gap = 2.0 * excess.noise
+            self._gap = 2.0 * excess.noise - aim
 
     def enclosure(self) -> Enclosure:
         """Return the certified ends of the root."""
@@ -206,7 +208,7 @@ class Search:
         if doubt > FINE_AT_ONCE * need:
             return [Probe(self._inside(eps), _within(0.2 * doubt))]
         if self._gap > 0.0:
-            return self._probes_around_gap(need)
+            return self._probes_around_gap()
         self._share *= NARROWING
         root = Probe(self._inside(eps), _within(need))
         fall = min(max(FALL * need, SMALLEST_FALL), LARGEST_FALL)
@@ -221,13 +223,15 @@ class Search:
             return [root]
         return [root, Probe(further, _within(SUPPORT_SHARE * fall))]
 
-    def _probes_around_gap(self, need: float) -> list[Probe]:
+    def _probes_around_gap(self) -> list[Probe]:
         """Return probes where the lower bound of D falls to δ, and where the upper bound does."""
         eps, slope, _ = self._guess
-        aim = max(GAP_SHARE * self._gap, 0.1 * need)
-        reach = -(0.5 * self._gap + 2.0 * aim) / slope
+        allowed = -self._rtol * abs(eps) * slope
+        room = max(allowed - self._gap, GAP_ROOM * self._gap)
+        reach = -(0.5 * self._gap + 0.35 * room) / slope
         low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
-        return [Probe(x, _within(aim)) for x in (eps - reach, eps + reach) if low < x < high]
+        places = [x for x in (eps - reach, eps + reach) if low < x < high]
+        return [Probe(x, _within(0.2 * room)) for x in places]
 
     def _inside(self, eps: float) -> float:
         """Return `eps`, or a place close to the end of the bracket where the root may be instead.
