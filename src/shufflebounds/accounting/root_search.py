@@ -205,7 +205,7 @@ class Search:
             return [Probe(self._inside(eps), COARSEST)]
         # What the width wanted amounts to, as a difference of log D.
         need = -self._share * self._rtol * abs(eps) * slope
-        if doubt > FINE_AT_ONCE * need:
+        if doubt > max(FINE_AT_ONCE * need, self._gap):
             return [Probe(self._inside(eps), _within(0.2 * doubt))]
         if self._gap > 0.0:
             return self._probes_around_gap()

@@ -12,7 +12,7 @@ def local_results(tmp_path_factory):
     checkout = make_checkout(tmp_path_factory.mktemp("local") / "checkout")
     run = checkout.snakemake(FIGURE, "--cores", "2")
     assert run.returncode == 0, run.stderr
-    assert len(results(checkout)) == 7
+    assert len(results(checkout)) == 8
     return results(checkout)
 
 
