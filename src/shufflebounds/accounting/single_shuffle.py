@@ -176,8 +176,8 @@ def _root_of_many_components(
     """Return ε of the problem with few components, and that of all if the first is too wide."""
     sketched = sketch_of(problem)
     (likely,) = _search([sketched], [delta], SKETCH_RTOL)
-    slope = float(sketched.estimate(likely.upper).slope)
-    start = Start(likely.upper, slope, SKETCH_DOUBT)
+    eps = min(likely.upper, LARGEST_EPS)
+    start = Start(eps, float(sketched.estimate(eps).slope), SKETCH_DOUBT)
     few = reduced(problem, start, delta, goal)
     (enclosure,) = _search([few], [delta], goal, [start])
     if enclosure.relative_width <= (MAX_TRUSTED_WIDTH if is_gap_allowed else goal):
