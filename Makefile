@@ -7,7 +7,7 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: kick-the-tires env reproduce test lint docs bench fuzz rulegraph claims clean
+.PHONY: kick-the-tires env reproduce test lint docs bench fuzz rulegraph schemas claims clean
 
 env: $(VENV)/.installed
 
@@ -54,6 +54,10 @@ fuzz: $(VENV)/.installed-dev
 # Needs Graphviz.
 rulegraph: $(VENV)/.installed
 	$(BIN)/snakemake --rulegraph dot | dot -Tsvg -o docs/rulegraph.svg
+
+# The schemas of the configuration, for editors.
+schemas: $(VENV)/.installed
+	PYTHONPATH=workflow $(BIN)/python -m reproduction.configuration.models docs
 
 # The pages of claims as the repository shows them, from a full reproduction.
 claims: reproduce

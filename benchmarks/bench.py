@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +18,15 @@ from functools import partial, reduce
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # NumPy reads it once, when it is imported.
+sys.path.append(str(Path(__file__).parents[1] / "workflow"))
 
 import conditional_binomial
 import pandas as pd
 import timing_figure
 
 import shufflebounds as sb
-from shufflebounds.reproduce.papers.su2026 import algorithm7
-from shufflebounds.reproduce.storage import write_text
+from reproduction.papers.su2026 import algorithm7
+from shufflebounds.curves.storage import write_text
 
 COLUMNS = (
     "what",  # "growth" of sb.epsilon with n, or a "rival" of it at the same n

@@ -13,6 +13,7 @@ import importlib.util
 import json
 import math
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,10 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1] / "workflow"))
+
 import deployer_grid
 
 import shufflebounds as sb
-from shufflebounds.reproduce import proofs
+from shufflebounds.curves import claim_files
 
 PROGRAM = Path(__file__).parents[1] / "verify" / "verify.py"
 NEAR, BEYOND = 0.001, (0.01, 0.003, 0.001)
@@ -92,17 +95,17 @@ def grid(seed: int) -> Iterator[Question]:
 def of_randomizer(name: str, one: sb.Randomizer, side: str, point: deployer_grid.Point) -> Question:
     """A bound of a mechanism: ``blanket``, ``pair`` or ``all``."""
     one = one if point.rate == 1.0 else sb.Subsampled(one, point.rate)
-    what = proofs.described(one)
+    what = claim_files.described(one)
     assert what is not None
     n, delta = point.users, point.delta
     if side == "all":
         known = sb.mechanism_epsilon(one, n, delta)
         bound = "all" if known.upper_bound == "all datasets" else "blanket"
-        return Question(name, proofs.upper(bound, what, n, delta, 0.0), known.enclosure)
+        return Question(name, claim_files.upper(bound, what, n, delta, 0.0), known.enclosure)
     if side == "blanket":
-        return of_decomposition(name, proofs.upper(side, what, n, delta, 0.0), one.blanket())
+        return of_decomposition(name, claim_files.upper(side, what, n, delta, 0.0), one.blanket())
     others, law = next(iter(one.dataset_pairs().items()))
-    claim = proofs.lower(others, what, n, delta, 0.0)
+    claim = claim_files.lower(others, what, n, delta, 0.0)
     assert claim is not None
     return of_decomposition(name, claim, law)
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from shufflebounds.reproduce.plotting import figures
-from shufflebounds.reproduce.plotting.figures import PAGE_WIDTH, PANEL_HEIGHT
+from shufflebounds.curves.plotting import figures
+from shufflebounds.curves.plotting.figures import PAGE_WIDTH, PANEL_HEIGHT
 
 # Mechanism: color and marker.
 LOOKS = {

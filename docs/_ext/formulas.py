@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 from sphinx.writers.html5 import HTML5Translator
 
-from html_page import mathml
+from reproduction.html_page import mathml
 
 _TAG = re.compile(r"\\tag\{(.*?)\}")
 # The converter knows \| only where it stands alone.

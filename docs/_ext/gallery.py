@@ -10,8 +10,8 @@ import pages
 import yaml
 from sphinx.application import Sphinx
 
-from shufflebounds.reproduce import plan
-from shufflebounds.reproduce.configuration import checks, loading
+from reproduction import plan
+from reproduction.configuration import checks, loading
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.

@@ -45,8 +45,8 @@ _PARTS = {
 _MODULES = {
     "shufflebounds.accounting.accountant": "For other accountants.",
     "shufflebounds.bounds.registry": "Bounds by name.",
-    "shufflebounds.reproduce.curve": "One curve: computed, written, read.",
-    "shufflebounds.reproduce.specification": "What a curve is made of, and what it runs along.",
+    "shufflebounds.curves.curve": "One curve: computed, written, read.",
+    "shufflebounds.curves.specification": "What a curve is made of, and what it runs along.",
     "shufflebounds.core.setting": "What is held fixed.",
     "shufflebounds.randomizers.description": "A mechanism as configurations write it.",
     "shufflebounds.randomizers.registry": "Mechanisms by name, and those of other packages.",

@@ -50,7 +50,7 @@ from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 if TYPE_CHECKING:
-    from shufflebounds.reproduce.curve import Curve
+    from shufflebounds.curves.curve import Curve
 
 
 def curve(
@@ -98,8 +98,8 @@ def curve(
     ['1.53', '0.11']
     """
     # Here, since all else starts faster without.
-    from shufflebounds.reproduce import curve as curves
-    from shufflebounds.reproduce import specification, storage
+    from shufflebounds.curves import curve as curves
+    from shufflebounds.curves import specification, storage
 
     name = storage.CurveName("Python", "Python", bound)
     return curves.compute(

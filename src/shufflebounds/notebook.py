@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
-from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.plotting.texts import plain, setting_text
+from shufflebounds.curves.curve import Curve
+from shufflebounds.curves.plotting.texts import plain, setting_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ def figure(shown: Curve) -> Figure:
     where there is no point to draw.
     """
     # Here, since all else needs no such packages.
-    from shufflebounds.reproduce.plotting import figures, sheets
+    from shufflebounds.curves.plotting import figures, sheets
 
     return figures.figure(sheets.of_computed([shown], title(shown)))
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from repository import ROOT
 
-from shufflebounds.reproduce.papers.base import research
+from reproduction.papers.base import research
 
 PAGES = {
     "su2026": "claims.md",

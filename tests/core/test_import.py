@@ -31,7 +31,7 @@ def loaded(program: str) -> set[str]:
     [
         "import shufflebounds",
         "import shufflebounds as s; s.epsilon(s.KRR(10, 4.0).blanket(), 1000, 1e-6)",
-        "import shufflebounds.reproduce.curve, shufflebounds.reproduce.specification",
+        "import shufflebounds.curves.curve, shufflebounds.curves.specification",
         "import shufflebounds.bounds.registry, shufflebounds.randomizers.registry",
     ],
 )

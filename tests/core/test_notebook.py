@@ -13,10 +13,10 @@ from shufflebounds import KRR, Enclosure, Enclosures, notebook
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.curves import curve as curves
+from shufflebounds.curves.specification import Specification
+from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce.specification import Specification
-from shufflebounds.reproduce.storage import CurveName
 
 
 def cells(html: str) -> list[list[str]]:

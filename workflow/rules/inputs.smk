@@ -2,12 +2,12 @@
 
 from snakemake.io import IOFile
 
-import stale
+from reproduction import stale
 
-from shufflebounds.reproduce import curve as curve_files
-from shufflebounds.reproduce.papers import tables as table_stamp
-from shufflebounds.reproduce.plotting.texts import plain
-from shufflebounds.reproduce.storage import CurveName as Name
+from shufflebounds.curves import curve as curve_files
+from reproduction.papers import tables as table_stamp
+from shufflebounds.curves.plotting.texts import plain
+from shufflebounds.curves.storage import CurveName as Name
 
 
 def part(wildcards, parts, kind, name):

@@ -16,10 +16,9 @@ if not (ROOT / "src").is_dir():
 # The library of this checkout, whatever else is installed.
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 
-import digests
-import messages
-from shufflebounds.reproduce.configuration import checks, loading
-from shufflebounds.reproduce.configuration.loading import ConfigError
+from reproduction import digests, messages
+from reproduction.configuration import checks, loading
+from reproduction.configuration.loading import ConfigError
 
 # Jobs, files and their records stay for the whole run: looking for garbage among them at every 700th
 # new object is a tenth of a run that has nothing to do.

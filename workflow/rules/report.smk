@@ -23,7 +23,7 @@ if not IS_MODULE:
     logger.addFilter(tell_briefly)
 
 
-from shufflebounds.reproduce.plotting.texts import plain
+from shufflebounds.curves.plotting.texts import plain
 
 # Snakemake takes the name itself, at the beginning of a line, for the directive.
 in_report = report

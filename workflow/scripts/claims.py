@@ -3,11 +3,11 @@
 import job
 
 with job.running(snakemake) as given:
-    import readings
-    from shufflebounds.reproduce.papers import judging
-    from shufflebounds.reproduce.papers import tables as table_files
-    from shufflebounds.reproduce.papers.base import research
-    from shufflebounds.reproduce.storage import write_text
+    from reproduction import readings
+    from reproduction.papers import judging
+    from reproduction.papers import tables as table_files
+    from reproduction.papers.base import research
+    from shufflebounds.curves.storage import write_text
 
     paper = readings.paper(given)
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)

@@ -5,7 +5,7 @@ import sys
 import job
 
 with job.running(snakemake) as given:
-    from shufflebounds.reproduce import curve, specification, storage
+    from shufflebounds.curves import curve, specification, storage
 
     wildcards = given.wildcards
     name = storage.CurveName(wildcards.experiment, wildcards.regime, wildcards.curve)

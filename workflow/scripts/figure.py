@@ -5,9 +5,9 @@ import job
 with job.running(snakemake) as given:
     import json
 
-    import readings
-    from shufflebounds.reproduce.plotting import charts, descriptions, figures
-    from shufflebounds.reproduce.storage import write_text
+    from reproduction import readings
+    from shufflebounds.curves.plotting import charts, descriptions, figures
+    from shufflebounds.curves.storage import write_text
 
     paper, name = readings.paper(given), given.wildcards.figure
     sheet, caption = readings.sheet(paper, name, given.input.shown), paper.captions[name]

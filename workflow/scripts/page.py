@@ -5,8 +5,8 @@ import job
 with job.running(snakemake) as given:
     from pathlib import Path
 
-    import html_page
-    from shufflebounds.reproduce.storage import write_text
+    from reproduction import html_page
+    from shufflebounds.curves.storage import write_text
 
     text = html_page.page(Path(given.input.page).read_text(encoding="utf-8"))
     write_text(text, given.output.html)

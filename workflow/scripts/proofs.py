@@ -5,10 +5,9 @@ import job
 with job.running(snakemake) as given:
     from pathlib import Path
 
-    import readings
-    from shufflebounds.reproduce import proofs
-    from shufflebounds.reproduce.papers import tables as table_files
-    from shufflebounds.reproduce.storage import write_text
+    from reproduction import proofs, readings
+    from reproduction.papers import tables as table_files
+    from shufflebounds.curves.storage import write_text
 
     paper = readings.paper(given)
     frames = readings.curves(paper, tuple(paper.curves), given.input.curves)

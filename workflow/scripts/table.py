@@ -3,9 +3,9 @@
 import job
 
 with job.running(snakemake) as given:
-    import readings
-    from shufflebounds.reproduce.papers import tables as table_files
-    from shufflebounds.reproduce.storage import write_text
+    from reproduction import readings
+    from reproduction.papers import tables as table_files
+    from shufflebounds.curves.storage import write_text
 
     paper = readings.paper(given)
     table = paper.tables[given.wildcards.table]

@@ -21,7 +21,7 @@ from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
-from shufflebounds.reproduce import proofs
+from shufflebounds.curves import claim_files
 
 # Bounds by way of Rényi divergences, of several rounds.
 RENYI_BOUNDS = {"upper_renyi", "clone_renyi", "stronger_clone_renyi"}
@@ -192,7 +192,7 @@ def _end(finding: Finding, output: Output) -> str:
 
 def _second_program(deployment: Deployment) -> list[str]:
     """How to have the numbers proven by another program, if they are of the kind."""
-    if proofs.described(deployment.randomizer) is None:
+    if claim_files.described(deployment.randomizer) is None:
         return []
     return [
         "A second program, verify/verify.py, can prove the upper bound again and, in one round, "

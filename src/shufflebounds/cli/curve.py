@@ -17,12 +17,12 @@ from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, Name, Target
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.curves import curve as curves
+from shufflebounds.curves import storage
+from shufflebounds.curves.curve import Curve
+from shufflebounds.curves.specification import Specification, needed
+from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.registry import Reports
-from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce import storage
-from shufflebounds.reproduce.curve import Curve
-from shufflebounds.reproduce.specification import Specification, needed
-from shufflebounds.reproduce.storage import CurveName
 
 # First and last value of each axis, unless the options give others.
 AXIS_ENDS: dict[str, tuple[float, float]] = {
@@ -192,7 +192,7 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
 
 
 def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
-    from shufflebounds.reproduce.plotting import figures, sheets
+    from shufflebounds.curves.plotting import figures, sheets
 
     sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)
     figures.draw(sheet, [path], titled=True)

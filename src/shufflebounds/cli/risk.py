@@ -230,7 +230,7 @@ def _cells(output: Output, enclosures: Mapping[str, Enclosure], harmful: End) ->
 
 
 def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
-    from shufflebounds.reproduce.plotting import figures, sheets
+    from shufflebounds.curves.plotting import figures, sheets
 
     lines = [
         sheets.TradeOffLine(label(name), name, success.false_negatives, other(side_of(name)))

@@ -36,9 +36,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
+from shufflebounds.curves import claim_files
+from shufflebounds.curves.storage import write_text
 from shufflebounds.protocols.base import Candidate
-from shufflebounds.reproduce import proofs
-from shufflebounds.reproduce.storage import write_text
 
 # Relative width of the first estimate of a bound over several rounds, by the quantity.
 ROUGH_RTOL = {"epsilon": 0.01, "delta": 0.1}
@@ -293,11 +293,11 @@ def _with_promise(answer: Answer, rtol: float, deployment: Deployment, bound: Bo
 
 def _require_verifiable(deployment: Deployment) -> None:
     """Raise ValueError for claims that the program cannot check, before they are computed."""
-    is_known = deployment.sends_reports and proofs.described(deployment.randomizer) is not None
+    is_known = deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
     if not is_known:
         raise ValueError(
             f"--claim needs reports that verify/verify.py defines (matrix, "
-            f"{', '.join(proofs.VERIFIED)}; of several only equal ones, no matrices, without "
+            f"{', '.join(claim_files.VERIFIED)}; of several only equal ones, no matrices, without "
             f"--rate), got {deployment.name}"
         )
     if len(deployment.every_round) > 1:
@@ -313,20 +313,20 @@ def _write_claims(
     also the end that holds for all datasets, where it is smaller. Claims about one round leave the
     second program the room of `CLAIM_MARGIN` that its own bounds need.
     """
-    mechanism = proofs.described(deployment.randomizer)
+    mechanism = claim_files.described(deployment.randomizer)
     n, rounds = deployment.honest, deployment.times
     assert mechanism is not None  # since `_require_verifiable`
     end = {name: answer.enclosure.upper for name, answer in answers.items()}
     if math.isinf(end["upper"]):
         raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
     more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if rounds == 1 else (1.0, 1.0)
-    claims = [proofs.upper("blanket", mechanism, n, delta, more * end["upper"], rounds)]
+    claims = [claim_files.upper("blanket", mechanism, n, delta, more * end["upper"], rounds)]
     if rounds == 1 and "reports" not in mechanism and end["tight"] < end["upper"]:
-        claims.append(proofs.upper("all", mechanism, n, delta, more * end["tight"]))
+        claims.append(claim_files.upper("all", mechanism, n, delta, more * end["tight"]))
     pair = answers["lower"]
     if rounds == 1 and pair.enclosure.lower > 0.0:
         eps = less * pair.enclosure.lower
-        lower = proofs.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
+        lower = claim_files.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
         claims += [] if lower is None else [lower]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
     names = {"blanket": "upper bound", "all": "best proven bound", "pair": "lower bound"}

@@ -12,8 +12,8 @@ from shufflebounds.bounds import base, registry
 from shufflebounds.bounds.base import QUANTITIES, Answer, Kind, closed_form, largest, smallest
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.reproduce import curve, specification
-from shufflebounds.reproduce.storage import CurveName
+from shufflebounds.curves import curve, specification
+from shufflebounds.curves.storage import CurveName
 
 LOWER = ("lower", "merged_lower", "merged_lower_printed", "girgis_lower", "girgis_lower_simple")
 

@@ -33,13 +33,13 @@ from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.options import REAL, flag
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.curves import curve as curves
+from shufflebounds.curves.plotting import looks as styles
+from shufflebounds.curves.specification import Specification
+from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
-from shufflebounds.reproduce import curve as curves
-from shufflebounds.reproduce.plotting import looks as styles
-from shufflebounds.reproduce.specification import Specification
-from shufflebounds.reproduce.storage import CurveName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")
 BINARY = ("--mechanism", "krr", "--k", "2")

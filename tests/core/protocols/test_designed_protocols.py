@@ -9,11 +9,11 @@ import shufflebounds as sb
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
+from shufflebounds.curves import curve, specification
+from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import messages
 from shufflebounds.protocols.base import InfeasibleError, SingleMessage
 from shufflebounds.protocols.histograms import SeparateHistograms
-from shufflebounds.reproduce import curve, specification
-from shufflebounds.reproduce.storage import CurveName
 
 
 @pytest.mark.parametrize("target", [0.2, 0.7, 1.5, 6.0])

@@ -11,10 +11,10 @@ import yaml
 from click.testing import CliRunner
 from markdown_pages import ROOT, assert_printed, assert_prints_what_it_says, blocks
 
+from reproduction.configuration import checks
+from reproduction.configuration.loading import ConfigError
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
-from shufflebounds.reproduce.configuration import checks
-from shufflebounds.reproduce.configuration.loading import ConfigError
 
 PAGE = ROOT / "docs" / "tutorial.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from test_pipeline import ROOT, Checkout
 
-from shufflebounds.reproduce import curve, storage
+from shufflebounds.curves import curve, storage
 
 # Enough of conda for a dry run.
 CONDA = """\

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import digests
+from reproduction import digests
 
 ROOT = digests.ROOT
-SOURCES = sorted((ROOT / digests.LIBRARY).rglob("*.py"))
+SOURCES = sorted(
+    path for part in (digests.LIBRARY, digests.REPRODUCTION) for path in (ROOT / part).rglob("*.py")
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +32,16 @@ def both(root: Path) -> tuple[str, str]:
     [
         ("src/shufflebounds/core/decomposition.py", True, False),
         ("src/shufflebounds/bounds/registry.py", True, False),
-        ("src/shufflebounds/reproduce/curve.py", True, False),
+        ("src/shufflebounds/curves/curve.py", True, False),
         ("src/shufflebounds/new/engine.py", True, False),
-        ("src/shufflebounds/reproduce/plotting/figures.py", False, True),
-        ("src/shufflebounds/reproduce/papers/su2026/claims.py", False, True),
-        ("src/shufflebounds/reproduce/papers/su2026/claims.yaml", False, True),
-        ("src/shufflebounds/reproduce/papers/new/tables.py", False, True),
-        ("workflow/html_page.py", False, True),
+        ("src/shufflebounds/curves/plotting/figures.py", False, True),
+        ("workflow/reproduction/papers/su2026/claims.py", False, True),
+        ("workflow/reproduction/papers/su2026/claims.yaml", False, True),
+        ("workflow/reproduction/papers/new/tables.py", False, True),
+        ("workflow/reproduction/html_page.py", False, True),
         ("src/shufflebounds/cli/curve.py", False, False),
         ("src/shufflebounds/notebook.py", False, False),
-        ("src/shufflebounds/reproduce/plan.py", False, False),
+        ("workflow/reproduction/plan.py", False, False),
         ("src/shufflebounds/__pycache__/curve.cpython-311.pyc", False, False),
     ],
 )
@@ -69,14 +71,15 @@ def test_a_file_that_is_renamed_counts(checkout):
 
 def test_every_place_that_is_listed_exists():
     """Or a folder that moves would silently count for the other digest."""
-    for place in (*digests.PRESENTING, *digests.PLANNING):
+    for place in (*digests.PRESENTING, *digests.INTERACTIVE):
         assert (ROOT / place).exists(), place
 
 
 def belongs(path: Path) -> str:
     """Whether a file computes numbers, presents them or plans the run."""
-    for kind in ("PRESENTING", "PLANNING"):
-        if any(path.is_relative_to(ROOT / place) for place in getattr(digests, kind)):
+    planning = (*digests.INTERACTIVE, digests.REPRODUCTION)
+    for kind, places in (("PRESENTING", digests.PRESENTING), ("PLANNING", planning)):
+        if any(path.is_relative_to(ROOT / place) for place in places):
             return kind
     return "NUMBERS"
 
@@ -92,12 +95,16 @@ def imported(path: Path) -> set[Path]:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         else:
             continue
-        found |= {ROOT / "src" / f"{name.replace('.', '/')}.py" for name in names}
+        found |= {
+            ROOT / folder / f"{name.replace('.', '/')}.py"
+            for name in names
+            for folder in ("src", "workflow")
+        }
     return {file for file in found if file.exists()}
 
 
 # What checks the parameters of tables, which are themselves parameters of the jobs.
-CHECKS = ROOT / digests.LIBRARY / "reproduce" / "configuration" / "models.py"
+CHECKS = ROOT / digests.REPRODUCTION / "configuration" / "models.py"
 
 
 def test_what_counts_imports_nothing_that_does_not():

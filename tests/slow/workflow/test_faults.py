@@ -17,7 +17,7 @@ from small_run import copy, make_checkout, results
 from strategies import FUZZ
 from test_pipeline import CONFIG
 
-from shufflebounds.reproduce import curve
+from shufflebounds.curves import curve
 
 UPPER = "results/su2026/curves/krr10/low/upper.csv"
 FIGURE = "figures/su2026/fig.png"

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-import html_page
+from reproduction import html_page
 
 
 def body(markdown: str) -> str:

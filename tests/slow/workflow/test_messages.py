@@ -2,7 +2,7 @@
 
 import pytest
 
-import messages
+from reproduction import messages
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_results_are_those_of_a_run_of_its_own(importer, whole):
 
 
 def test_an_edit_of_the_library_reruns_what_depends_on_it(importer):
-    module = importer.path / "vendor/shufflebounds/src/shufflebounds/reproduce/papers/__init__.py"
+    module = importer.path / "vendor/shufflebounds/workflow/reproduction/papers/__init__.py"
     kept = module.read_bytes()
     module.write_bytes(kept + b"# edited\n")
     try:

@@ -249,14 +249,14 @@ def test_targets_are_everything_a_paper_or_a_file(checkout):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("core/decomposition.py", EVERYTHING),
-        ("reproduce/plotting/figures.py", FIGURES),
+        ("src/shufflebounds/core/decomposition.py", EVERYTHING),
+        ("src/shufflebounds/curves/plotting/figures.py", FIGURES),
         # What these decide, the parameters of the jobs say.
-        ("reproduce/plan.py", set()),
+        ("workflow/reproduction/plan.py", set()),
     ],
 )
 def test_an_edit_of_a_module_reruns_what_depends_on_its_kind(checkout, module, expected):
-    with (checkout.path / "src" / "shufflebounds" / module).open("a", encoding="utf-8") as file:
+    with (checkout.path / module).open("a", encoding="utf-8") as file:
         file.write("# edited\n")
     assert checkout.pending() == expected
 

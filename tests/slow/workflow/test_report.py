@@ -14,7 +14,7 @@ import pytest
 from whole_run import CAPTION, CURVES, FIGURES, GALLERY, PAGES, PAPER_TITLE, TABLES, TITLES
 
 import shufflebounds
-from shufflebounds.reproduce.papers.base import research
+from reproduction.papers.base import research
 
 KINDS = research("su2026").tables
 # Papers are sorted as the configuration lists them.

@@ -1,6 +1,6 @@
 """Hostile configurations in whole runs: nothing is run, written elsewhere or shown as a page's own.
 
-tests/core/reproduce/test_config_safety.py tries far more of them, without Snakemake.
+tests/core/reproduction/test_config_safety.py tries far more of them, without Snakemake.
 """
 
 import ast
@@ -147,7 +147,7 @@ def test_our_code_evaluates_starts_and_unpickles_nothing(folder):
         # A package that declares an entry point for mechanisms is installed to be run, and
         # verify/verify.py is a program of this repository.
         allowed = {"load"} if path.match("randomizers/registry.py") else set()
-        allowed |= {"subprocess"} if path.match("reproduce/proofs.py") else set()
+        allowed |= {"subprocess"} if path.match("reproduction/proofs.py") else set()
         assert not names & FORBIDDEN - allowed, path
 
 

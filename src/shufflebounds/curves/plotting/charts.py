@@ -1,0 +1,346 @@
+"""Charts: a `Sheet` as Altair draws it in a browser, and the page with the charts of all figures.
+
+A page has one program for all its charts and needs no network. Below a chart stands a table of one
+panel. Its rows name the curves, show how they look, hide them, and read them at one place, so that
+whoever uses the keyboard or a screen reader gets what others get by hovering.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import altair as alt
+import numpy as np
+import vl_convert
+from matplotlib.markers import MarkerStyle
+
+from shufflebounds.core.enclosure import outward
+from shufflebounds.curves.plotting.descriptions import alternative_text
+from shufflebounds.curves.plotting.figures import figure
+from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
+from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.curves.plotting.texts import plain, three_digits
+
+# Height of a panel of curves, and of a row of a map, in pixels.
+PANEL_HEIGHT = 200
+CELL_HEIGHT = 26
+# Longest name along an axis, in pixels.
+MAX_NAME_WIDTH = 170
+# Pixels of an inch, and of a point.
+PIXELS_PER_INCH = 96.0
+PIXELS = PIXELS_PER_INCH / 72.0
+# Resolution of the picture of a diagram, for screens of two pixels a pixel.
+PICTURE_DPI = 192
+# Approximate number of markers of a line.
+MARKERS = 6
+# Digits of the ends of an enclosure; its table has more.
+DIGITS = 4
+
+# What the page makes a tooltip of.
+WHOLE_POINT = alt.TooltipContent("data")
+# Names along an axis, on as many lines as they have.
+WORDS = alt.Axis(labelAngle=0, labelExpr="split(datum.value, '\\n')")
+CONFIG = alt.Config(
+    font="system-ui, sans-serif",
+    background="transparent",
+    view=alt.ViewConfig(stroke=None, continuousHeight=PANEL_HEIGHT),
+    axis=alt.AxisConfig(
+        gridOpacity=0.4, labelFontSize=12, labelLimit=MAX_NAME_WIDTH, titleFontWeight="normal"
+    ),
+    title=alt.TitleConfig(anchor="start", fontSize=13, fontWeight="normal"),
+)
+
+# A chart as Altair writes it. Its ``usermeta`` has what the page shows around the chart.
+Specification: TypeAlias = Mapping[str, Any]
+
+
+def chart(sheet: Sheet, caption: str = "") -> Specification:
+    """The chart of a sheet, as Vega-Lite's specification. Equal arguments give equal charts.
+
+    The data of panel i are called ``panel_i``. A row of it is a point: its ``curve``, ``x`` and
+    ``y``, and ``value``, the text of a table's cell.
+    """
+    views = sheet.views
+    if views[0].boxes:
+        return _picture(sheet, caption)
+    is_map = bool(views[0].y_ticks)
+    styles = {name: _style(line.look) for view in views for line, _, name in _named(view)}
+    panels = [
+        _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
+        for i, view in enumerate(views)
+    ]
+    points = map(_cells, views) if is_map else (_points(view, sheet) for view in views)
+    around = {
+        "title": plain(sheet.title),
+        "source": plain(sheet.source),
+        "caption": caption,
+        "axis": plain(sheet.x),
+        "panels": [
+            {
+                "title": _title(view),
+                "row": plain(view.y_label) if is_map else "curve",
+                "value": plain(sheet.quantity if is_map else view.y_label),
+                "rows": list(map(plain, view.y_ticks[::-1]))
+                or [name for _, _, name in _named(view)],
+            }
+            for view in views
+        ],
+        "styles": {} if is_map else styles,
+    }
+    concatenated = alt.concat(
+        *panels,
+        columns=len(sheet.rows[0]),
+        spacing=20,
+        description=alternative_text(sheet),
+        params=[alt.param(name="hidden", value=[]).param],
+        config=CONFIG,
+    )
+    datasets = {f"panel_{i}": list(rows) for i, rows in enumerate(points)}
+    # Altair would copy and check every number.
+    return {**concatenated.to_dict(), "usermeta": around, "datasets": datasets}
+
+
+def _picture(sheet: Sheet, caption: str) -> Specification:
+    """The chart of a diagram, which has no numbers to read: the figure as it is printed."""
+    picture = BytesIO()
+    drawn = figure(sheet, titled=False)
+    drawn.savefig(picture, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
+    url = "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode()
+    width, height = (round(length * PIXELS_PER_INCH) for length in drawn.get_size_inches())
+    image = (
+        alt.Chart(alt.InlineData(values=[{"url": url}]))
+        .mark_image(width=width, height=height, aria=False)
+        .encode(x=alt.value(width / 2), y=alt.value(height / 2), url="url:N")
+        .properties(width=width, height=height)
+    )
+    chart = alt.concat(image, columns=1, description=alternative_text(sheet), config=CONFIG)
+    names = {"title": plain(sheet.title), "source": plain(sheet.source), "caption": caption}
+    around = {**names, "axis": "", "panels": [], "styles": {}}
+    parameter = [alt.param(name="hidden", value=[]).param.to_dict()]
+    return {**chart.to_dict(), "params": parameter, "usermeta": around}
+
+
+def _title(view: View) -> str:
+    return plain(", ".join(view.title))
+
+
+def _named(view: View) -> Iterator[tuple[Line, Drawn, str]]:
+    """Each line with its name: its own where the label is empty or repeats."""
+    labels = [line.label for line, _ in view.lines]
+    for line, curve in view.lines:
+        is_vague = not line.label or labels.count(line.label) > 1
+        yield line, curve, plain(line.name if line.name and is_vague else line.label)
+
+
+def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.LayerChart:
+    """A band, lines, their markers, and the point that is nearest to the pointer."""
+    y_scale = _scale(view.y_log)
+    if view.y_limits:
+        y_scale.domain = list(view.y_limits)
+    unit = "datum.label + (datum.label && '×')" if view.is_ratio else alt.Undefined
+    x = alt.X(
+        "x:Q",
+        title=plain(sheet.x_label),
+        scale=_scale(view.x_log),
+        axis=alt.Axis(format="~g", labelFlush=True, labelSeparation=8, tickCount=8),
+    )
+    y = alt.Y(
+        "y:Q",
+        title=plain(view.y_label),
+        scale=y_scale,
+        axis=alt.Axis(format="~g", labelExpr=unit, tickCount=5),
+    )
+
+    def by_curve(channel: Any, part: str) -> Any:
+        values = [style[part] for style in styles.values()]
+        scale = alt.Scale(type="ordinal", domain=list(styles), range=values)
+        return channel("curve:O", scale=scale, legend=None)
+
+    color = by_curve(alt.Color, "color")
+    base = (
+        alt.Chart()
+        .transform_filter("indexof(hidden, datum.curve) < 0")
+        .encode(x=x, y=y, detail="curve:N")
+    )
+    lines = base.mark_line(clip=True, aria=False).encode(
+        color=color,
+        strokeDash=by_curve(alt.StrokeDash, "dashes"),
+        strokeWidth=by_curve(alt.StrokeWidth, "width"),
+    )
+    markers = (
+        base.mark_point(clip=True, aria=False, opacity=1.0, size=40.0, strokeWidth=1.0)
+        .transform_filter("datum.is_marked")
+        .encode(
+            fill=by_curve(alt.Fill, "fill"),
+            stroke=by_curve(alt.Stroke, "color"),
+            shape=by_curve(alt.Shape, "outline"),
+        )
+    )
+    near = alt.selection_point(
+        name=f"near_{i}",
+        on="pointerover",
+        clear="pointerout",
+        nearest=True,
+        fields=["curve", "x"],
+        empty=False,
+    )
+    hovered = (
+        base.mark_point(aria=False, clip=True, filled=True, size=70, tooltip=WHOLE_POINT)
+        .encode(color=color, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
+        .add_params(near)
+    )
+    layers = [lines, markers, hovered]
+    if view.band:
+        band = base.transform_filter("isValid(datum.top)").mark_area(
+            clip=True, aria=False, color=BAND
+        )
+        layers.insert(0, band.encode(y2="top:Q"))
+    return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view))
+
+
+def _scale(is_log: bool) -> alt.Scale:
+    if is_log:
+        return alt.Scale(type="log", nice=False, padding=6)
+    return alt.Scale(zero=False, nice=False, padding=6)
+
+
+def _shown(view: View, curve: Drawn) -> list[float | None]:
+    """What the y axis of a panel can show of a curve."""
+    is_shown = np.isfinite(curve.y) & ((curve.y > 0.0) | (not view.y_log))
+    return [
+        float(f"{y:.5g}") if shown else None
+        for y, shown in zip(curve.y.tolist(), is_shown, strict=True)
+    ]
+
+
+def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
+    """Points of all lines of a panel. Thick lines come first, since later ones lie over them.
+
+    Those of the lower end of a band have its upper end as ``top``.
+    """
+    quantity = plain(sheet.quantity)
+    # Ratios are read without their enclosures where another panel has those.
+    has_axes = not all(view.is_ratio for view in sheet.views)
+    lowest, top = view.band or (None, None)
+    for line, curve, name in sorted(_named(view), key=lambda entry: -entry[0].look.width):
+        step = max(1, curve.x.size // MARKERS)
+        tops = _shown(view, top) if top and curve is lowest else [None] * curve.x.size
+        for i, (y, top_) in enumerate(zip(_shown(view, curve), tops, strict=True)):
+            enclosure = _enclosure(float(curve.lower[i]), float(curve.upper[i]))
+            value = f"{curve.y[i]:.4g}"
+            if plain(view.y_label) == quantity:
+                value = enclosure or value
+            elif enclosure and not (view.is_ratio and has_axes):
+                value += f" ({quantity} {'in ' * enclosure.startswith('[')}{enclosure})"
+            point = {
+                "curve": name,
+                "x": float(f"{curve.x[i]:.6g}"),
+                "y": y,
+                "top": top_,
+                "value": value,
+                "is_marked": (line.look.marker and i % step == 0) or None,
+            }
+            yield {key: cell for key, cell in point.items() if cell is not None}
+
+
+def _enclosure(lower: float, upper: float) -> str:
+    """An enclosure whose ends are rounded outward; empty if it has none."""
+    low = outward(lower, up=False, digits=DIGITS)
+    high = outward(upper, up=True, digits=DIGITS).replace("inf", "∞")
+    if math.isnan(lower):
+        return "" if math.isnan(upper) else f"at most {high}"
+    return f"at least {low}" if math.isnan(upper) else f"[{low}, {high}]"
+
+
+def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
+    """Shades, and in each cell its number and the letter of its line."""
+    numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
+    ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
+    columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
+    base = alt.Chart().encode(
+        x=alt.X("x:N", title=plain(sheet.x_label), sort=columns, axis=WORDS),
+        y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),
+    )
+    scale = alt.Scale(type="log", domain=ends, range=[MAP_START, MAP_COLOR])
+    shades = base.mark_rect(aria=False, tooltip=WHOLE_POINT).encode(
+        color=alt.Color("number:Q", scale=scale, legend=None)
+    )
+    texts = base.mark_text(aria=False, fontSize=11, tooltip=None).encode(text="text:N")
+    return alt.layer(
+        shades,
+        texts,
+        data=alt.NamedData(f"panel_{i}"),
+        title=_title(view),
+        height=CELL_HEIGHT * len(rows),
+    )
+
+
+def _cells(view: View) -> Iterator[dict[str, Any]]:
+    """Points of a map."""
+    for line, curve in view.lines:
+        for x, y, number in zip(curve.x, curve.y, curve.upper.tolist(), strict=True):
+            yield {
+                "curve": plain(view.y_ticks[int(y)]),
+                "x": plain(view.x_ticks[int(x)]),
+                "number": number,
+                "value": f"{three_digits(number)} {plain(line.label)}".strip(),
+                "text": f"{three_digits(number)} {line.label[:1]}".strip(),
+            }
+
+
+def _style(look: Look) -> dict[str, Any]:
+    """A look as browsers take it: pixels, dashes, and the marker as an SVG path from −1 to 1."""
+    marker = MarkerStyle(look.marker)
+    shape = marker.get_path().transformed(marker.get_transform())
+    polygons = [np.asarray(points) for points in shape.to_polygons(closed_only=False)]
+    return {
+        "color": look.color,
+        "fill": "#ffffff" if look.is_hollow else look.color,
+        "width": round(PIXELS * look.width, 2),
+        "dashes": [round(PIXELS * part, 2) for part in look.dashes] or [1, 0],
+        "outline": "".join(
+            "M" + "L".join(f"{2.0 * x:.2f},{-2.0 * y:.2f}" for x, y in points.tolist())
+            for points in polygons
+        ),
+    }
+
+
+def page(papers: Mapping[str, Mapping[str, Specification]]) -> str:
+    """The page of some charts, by titles of papers and addresses on the page such as su2026/fig3.
+
+    A chart is drawn once it is opened; a chart that is alone is open.
+    """
+    version = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+    # Its stub lacks the default: Vega, Vega-Lite and vega-embed.
+    program = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg]
+    charts = {name: chart for charts in papers.values() for name, chart in charts.items()}
+    content = json.dumps({"program": program, "charts": charts}, separators=(",", ":"))
+    sections = [
+        f"<h2>{html.escape(title)}</h2>\n"
+        + "\n".join(_entry(name, chart, len(charts) == 1) for name, chart in charts_.items())
+        for title, charts_ in papers.items()
+        if charts_
+    ]
+    template = Path(__file__).with_name("charts.html").read_text(encoding="utf-8")
+    packed = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+    for place, text in (("sections", "\n".join(sections)), ("content", packed)):
+        template = template.replace(f"<!-- {place} -->", text)
+    return template
+
+
+def _entry(name: str, chart: Specification, is_open: bool) -> str:
+    around = {key: html.escape(chart["usermeta"][key]) for key in ("title", "source", "caption")}
+    source = f"<small>{around['source']}</small>" if around["source"] else ""
+    return (
+        f'<details id="{html.escape(name)}"{" open" * is_open}>'
+        f"<summary>{around['title']}{source}</summary>\n<p>{around['caption']}</p>\n</details>"
+    )

@@ -1,0 +1,77 @@
+"""Texts that go with a figure: its caption as Markdown and LaTeX, and what it shows in words.
+
+All of them are made of the configuration's values and of what is drawn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shufflebounds.curves.plotting.sheets import Sheet, View
+from shufflebounds.curves.plotting.texts import plain, three_digits
+
+# What LaTeX takes for a command.
+_COMMANDS = {
+    **{sign: f"\\{sign}" for sign in "#$%&_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+# Symbols that LaTeX sets in formulas, and their commands.
+_SYMBOLS = "ε δ γ λ ω β × · − ∞ → ≤ ≥ … ⌈ ⌉ ⌊ ⌋ ′ ᵋ"
+_NAMES = (
+    r"\varepsilon \delta \gamma \lambda \omega \beta \times \cdot - \infty \to \leq \geq \ldots "
+    r"\lceil \rceil \lfloor \rfloor ' ^{\varepsilon}"
+)
+_FORMULAS = dict(zip(_SYMBOLS.split(), _NAMES.split(), strict=True))
+_FORMULAS |= {sign: f"^{{{n}}}" for sign, n in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)}
+_FORMULAS |= {sign: f"_{{{n}}}" for n, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_LATEX = str.maketrans(_COMMANDS | {sign: f"${name}$" for sign, name in _FORMULAS.items()})
+
+
+def latex_text(text: str) -> str:
+    """A plain text as LaTeX sets it."""
+    return text.translate(_LATEX)
+
+
+def alternative_text(sheet: Sheet) -> str:
+    """What a figure shows, for those who do not see it: its panels, lines and their ends."""
+    panels = " ".join(panel_text(view) for view in sheet.views)
+    what = "A diagram" if sheet.views[0].boxes else "Along the x axis"
+    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {panels}").replace("\n", " ")
+
+
+def panel_text(view: View) -> str:
+    """What a panel shows, in words."""
+    title = ", ".join(view.title) or "The panel"
+    if view.boxes:
+        texts = {(box.x, box.y): box.text for box in view.boxes}
+        arrows = []
+        for line, curve in view.lines:
+            start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+            arrows.append(f"from {texts[start]} to {texts[end]} ({line.name})")
+        return f"Arrows lead {'; '.join(arrows)}."
+    if view.y_ticks:
+        cells = np.concatenate([curve.upper for _, curve in view.lines])
+        smallest, largest = float(np.nanmin(cells)), float(np.nanmax(cells))
+        return f"{title}: a map of {three_digits(smallest)} to {three_digits(largest)}."
+    ends = []
+    for line, curve in view.lines:
+        y = curve.y[np.isfinite(curve.y)]
+        ends.append(
+            f"{line.name or line.label} {three_digits(float(y[-1])) if y.size else 'nowhere'}"
+        )
+    return f"{title}, {view.y_label} at the right end: {'; '.join(ends)}."
+
+
+def markdown(sheet: Sheet, caption: str) -> str:
+    """The title, the caption and the alternative text."""
+    source = f"{plain(sheet.source)}\n\n" if sheet.source else ""
+    return f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}\n"
+
+
+def latex(sheet: Sheet, caption: str) -> str:
+    r"""The same as ``\caption`` and ``\Description``, the command of ACM's class for alt text."""
+    title = latex_text(plain(sheet.title))
+    alternative = latex_text(alternative_text(sheet))
+    return f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"

@@ -1,0 +1,430 @@
+"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib and seaborn.
+
+The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
+files carry no dates.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.style
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from scipy.optimize import isotonic_regression
+
+from shufflebounds.core import validation
+from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, Look
+from shufflebounds.curves.plotting.sheets import FloatArray, Sheet, View
+from shufflebounds.curves.plotting.texts import number, three_digits, typeset, wrapped
+from shufflebounds.curves.storage import write_bytes
+
+# Widths of a figure in inches: a column and a page of a two-column paper.
+COLUMN_WIDTH = 3.5
+PAGE_WIDTH = 7.16
+# Height of a row of panels in inches.
+PANEL_HEIGHT = 1.75
+# The same of a row that is the only one, beside which all names must fit.
+LONE_PANEL_HEIGHT = 2.2
+# Height of a row of a map in inches.
+CELL_HEIGHT = 0.2
+# Sizes of type in points.
+FONT_SIZE = 8.0
+SMALL_FONT_SIZE = 7.0
+# Height in inches of what stands above and below a map.
+MAP_EDGE = 0.8
+# Height of a row of boxes of a diagram in inches, and the width of a box.
+BOX_ROW_HEIGHT = 0.85
+BOX_WIDTH = 1.25
+# Characters in an inch of a line of text, about.
+CHARACTERS_PER_INCH = 17.0
+# Width of the figure's title, in larger type, as a share of the figure's.
+TITLE_SHARE = 0.8
+# Width in inches of a name beside a line.
+LABEL_WIDTH = 1.5
+# Markers of a line, about.
+MARKERS = 6
+# Where, beside a panel, a piece of each line is drawn and where its name begins, in inches.
+SAMPLE = (0.04, 0.15, 0.26)
+NAME_START = 0.29
+# How far names may stand above and below a panel, as a share of its height.
+NAME_MARGIN = 0.12
+# Largest number of labels of an axis, about.
+LABELS = 5
+# Steps between labels that are evenly spaced, up to powers of ten.
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+# Decades of a logarithmic axis from which on only powers of ten have a label; on an x axis labels
+# stand side by side.
+MANY_DECADES = {"x": 1.3, "y": 2.2}
+# Decades of a logarithmic axis below which its labels are evenly spaced numbers; between the two
+# they are 1, 3, 10, …
+FEW_DECADES = 0.9
+# Colours of a PNG file: lines and their edges need no more.
+PNG_COLORS = 128
+
+THEME = {
+    "font.family": "DejaVu Sans",
+    "font.size": FONT_SIZE,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    **dict.fromkeys(("axes.labelsize", "axes.titlesize", "figure.labelsize"), FONT_SIZE),
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth"), 0.5),
+    **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
+    "axes.titlelocation": "left",
+    "axes.xmargin": 0.02,
+    "grid.color": GRID,
+    "figure.titlesize": FONT_SIZE + 1.0,
+    "lines.markersize": 3.5,
+    "lines.markeredgewidth": 0.7,
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALL_FONT_SIZE),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 1.5),
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    # Otherwise the names of the parts of an SVG file are random.
+    "svg.hashsalt": "shufflebounds",
+}
+# What differs in print: a face like that of the text around the figure.
+PRINT_THEME = {"font.family": ["STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "stix"}
+METADATA: dict[str, dict[str, str | None]] = {
+    "pdf": {"Creator": "shufflebounds", "Producer": None, "CreationDate": None},
+    "png": {"Software": "shufflebounds"},
+    "svg": {"Creator": "shufflebounds", "Date": None},
+}
+
+
+def write(
+    make: Callable[[str], Figure], paths: Sequence[str | Path], *, source: str | None = None
+) -> None:
+    """Write what `make` makes of ``pdf``, ``png`` or ``svg``, as each path's suffix says, to it.
+
+    A file is replaced at once or not at all. PNG files name their `source`. Raises ValueError for
+    any other suffix before anything is made.
+    """
+    files = [Path(path) for path in paths]
+    for path in files:
+        validation.choice(f"suffix of {path}", path.suffix, [f".{kind}" for kind in METADATA])
+    for path in files:
+        kind = path.suffix.removeprefix(".")
+        content = io.BytesIO()
+        with _theme(kind):
+            make(kind).savefig(content, format=kind, metadata=METADATA[kind])
+        write_bytes(_small(content, source) if kind == "png" else content.getvalue(), path)
+
+
+def _small(picture: io.BytesIO, source: str | None) -> bytes:
+    """The same PNG with a palette, a third as large."""
+    whole = Image.open(picture)
+    notes = PngInfo()
+    for name, text in {**whole.info, "Source": source}.items():
+        if isinstance(text, str):
+            notes.add_text(str(name), text)
+    content = io.BytesIO()
+    reduced = whole.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
+    reduced.save(content, format="png", optimize=True, pnginfo=notes, dpi=whole.info["dpi"])
+    return content.getvalue()
+
+
+def _theme(kind: str) -> Any:
+    """The context in which figures of a kind are made and written, whatever a user's settings."""
+    return matplotlib.style.context(["default", THEME, PRINT_THEME if kind == "pdf" else {}])
+
+
+def draw(
+    sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False, source: str | None = None
+) -> None:
+    """Write the `figure` of a sheet to each path, as `write` does.
+
+    PDF and SVG, which are for print, have a caption in the text around them, and no title unless
+    they are to be `titled`.
+    """
+
+    def make(kind: str) -> Figure:
+        return figure(sheet, titled=titled or kind == "png", kind=kind)
+
+    write(make, paths, source=source)
+
+
+def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
+    """The figure of a sheet. Values that a logarithmic axis cannot show are left out."""
+    with _theme(kind):
+        return _figure(sheet, titled)
+
+
+def _figure(sheet: Sheet, titled: bool) -> Figure:
+    rows, columns = len(sheet.rows), len(sheet.rows[0])
+    is_map, boxes = bool(sheet.views[0].y_ticks), sheet.views[0].boxes
+    width = PAGE_WIDTH if columns > 1 else COLUMN_WIDTH
+    height = PANEL_HEIGHT if rows > 1 else LONE_PANEL_HEIGHT
+    if is_map:
+        height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
+    elif boxes:
+        height = (max(box.y for box in boxes) + 1.0) * BOX_ROW_HEIGHT
+    panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
+    fig = Figure((width, rows * height), layout="constrained")
+    # Texts are measured alike, whatever backend a user has.
+    FigureCanvasAgg(fig)
+    grid = fig.subplots(
+        rows,
+        columns,
+        squeeze=False,
+        sharex=False if is_map else "col",
+        sharey="row" if sheet.has_shared_rows else False,
+    )
+    for axes, views in zip(grid, sheet.rows, strict=True):
+        for i, (ax, view) in enumerate(zip(axes, views, strict=True)):
+            if is_map:
+                _map(ax, view, _color_limits(sheet))
+            elif boxes:
+                _diagram(ax, view)
+            else:
+                _plot(ax, view)
+            ax.set_title(typeset(_panel_title(view, panel_width)))
+            if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
+                ax.set_yticklabels([])
+            if i == 0 or view.y_label != views[i - 1].y_label:
+                ax.set_ylabel(typeset(_broken(view.y_label, height - MAP_EDGE * is_map)))
+    fig.align_ylabels()
+    x_label = _broken(sheet.x_label, width) if boxes else sheet.x_label
+    fig.supxlabel(typeset(x_label + (_key(sheet, width) if is_map else "")))
+    if titled:
+        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
+        fig.suptitle(title, x=0.01, ha="left")
+        fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
+    if not (is_map or boxes):
+        _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
+    return fig
+
+
+def _broken(text: str, width: float) -> str:
+    """The text in lines of at most so many inches, about."""
+    return wrapped(text, round(width * CHARACTERS_PER_INCH))
+
+
+def _panel_title(view: View, width: float) -> str:
+    """The parts of a title in one line where they fit, else in lines of their own."""
+    lines = _broken(", ".join(view.title), width)
+    return "\n".join(_broken(part, width) for part in view.title) if "\n" in lines else lines
+
+
+def line_style(look: Look) -> dict[str, Any]:
+    """Keyword arguments of a line for Matplotlib, without its marker."""
+    dashes = (0, tuple(part / look.width for part in look.dashes)) if look.dashes else "solid"
+    return {"color": look.color, "linewidth": look.width, "linestyle": dashes}
+
+
+def marker_style(look: Look) -> dict[str, Any]:
+    """Keyword arguments of the markers of a line for Matplotlib."""
+    face = "white" if look.is_hollow else look.color
+    return {"marker": look.marker, "markerfacecolor": face, "markeredgecolor": look.color}
+
+
+def _plot(ax: Axes, view: View) -> None:
+    """Draw the lines of a panel; thin lines lie over thick ones, and dots over all."""
+    _scale(ax, "x", [curve.x for _, curve in view.lines], view.x_log)
+    y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
+    _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
+    if view.band:
+        lower, upper = view.band
+        ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
+    for line, curve in view.lines:
+        ax.plot(
+            curve.x,
+            curve.y,
+            label=line.label,
+            markevery=max(1, curve.x.size // MARKERS),
+            zorder=3.0 + 1.0 / line.look.width + 2.0 * line.look.is_hollow,
+            **line_style(line.look),
+            **marker_style(line.look),
+        )
+    if view.y_limits:
+        ax.set_ylim(view.y_limits)
+
+
+def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit: str = "") -> None:
+    """Set the scale of the axis x or y, and plain numbers at its ticks."""
+    axis: Axis = getattr(ax, f"{name}axis")
+    drawn = np.concatenate(values)
+    if is_log:
+        getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
+        shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
+        decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
+        axis.set_minor_formatter(NullFormatter())
+    if is_log and decades >= FEW_DECADES:
+        subs = (1.0,) if decades >= MANY_DECADES[name] else (1.0, 3.0)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=LABELS))
+    else:
+        axis.set_major_locator(MaxNLocator(LABELS, steps=STEPS))
+    # Twelve digits, since Matplotlib's sums of steps are a little off.
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(f"{value:.12g}")) + unit))
+
+
+def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
+    """Write the names of the lines of each row of views beside its last panel.
+
+    A name stands at the end of its line as far as there is room.
+    """
+    named = [(ax, _names(ax, views)) for ax, views in panels]
+    fig.draw_without_rendering()
+    # From here on nothing moves. The last bits of the layout depend on a user's backend.
+    fig.set_layout_engine("none")
+    for ax in fig.axes:
+        ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
+    for ax, names in named:
+        heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
+        ends = [_end(ax, y) for _, _, y in names]
+        places = _apart(np.array(ends), np.array(heights))
+        for (name, sample, _), place in zip(names, places, strict=True):
+            name.set_y(place)
+            sample.set_ydata([place] * 3)
+
+
+def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArray]]:
+    """The names beside a panel, at its middle, each with a piece of its line and the line's end.
+
+    Lines that share a name have it once; lines that no panel of the row shows have none.
+    """
+    # From the right edge of the panel in inches, and along its height.
+    edge = ScaledTranslation(1.0, 0.0, ax.transAxes)  # type: ignore[arg-type]
+    inches = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
+    place: dict[str, Any] = {
+        "transform": blended_transform_factory(inches + edge, ax.transAxes),
+        "clip_on": False,
+    }
+    seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    names: dict[str, tuple[Text, Line2D, FloatArray]] = {}
+    for line, curve in views[-1].lines:
+        if not line.label or line.label not in seen or line.label in names:
+            continue
+        look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
+        [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
+        label = typeset(_broken(line.label, LABEL_WIDTH))
+        name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
+        name.set_fontsize(SMALL_FONT_SIZE)
+        names[line.label] = name, sample, curve.y[np.isfinite(curve.y)][-1:]
+    return list(names.values())
+
+
+def _end(ax: Axes, y: FloatArray) -> float:
+    """Where a line ends, as a share of the panel's height; the middle if it has no point."""
+    if not y.size or (ax.get_yscale() == "log" and y[0] <= 0.0):
+        return 0.5
+    place = ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))
+    return float(np.clip(place[1], 0.0, 1.0))
+
+
+def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
+    """The heights nearest to `ends`, by least squares, at which no two texts overlap."""
+    order = np.argsort(ends, kind="stable")
+    room = heights[order]
+    offsets = np.cumsum(room) - 0.5 * room
+    places = np.empty_like(ends)
+    lowest, highest = -NAME_MARGIN, max(1.0 + NAME_MARGIN - room.sum(), -NAME_MARGIN)
+    targets = np.clip(ends[order] - offsets, lowest, highest)
+    places[order] = isotonic_regression(targets).x + offsets
+    return places
+
+
+def _diagram(ax: Axes, view: View) -> None:
+    """Draw the boxes of a diagram, and the arrows between them with their names."""
+    ax.set_axis_off()
+    # As much room at the right as there is at the left.
+    ax.set_xlim(0.0, max(box.x for box in view.boxes) + min(box.x for box in view.boxes))
+    ax.set_ylim(-0.4, max(box.y for box in view.boxes) + 0.4)
+    frame = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": INK, "linewidth": 0.7}
+    patches = {
+        (box.x, box.y): ax.text(
+            box.x,
+            box.y,
+            typeset(_broken(box.text, BOX_WIDTH)),
+            ha="center",
+            va="center",
+            fontsize=SMALL_FONT_SIZE,
+            bbox=frame,
+        ).get_bbox_patch()
+        for box in view.boxes
+    }
+    for line, curve in view.lines:
+        start, end = zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+        style = line_style(line.look)
+        ax.annotate(
+            "",
+            end,
+            start,
+            arrowprops={
+                "arrowstyle": "-|>,head_length=0.3,head_width=0.15",
+                "patchA": patches[start],
+                "patchB": patches[end],
+                "shrinkA": 1.0,
+                "shrinkB": 1.0,
+                "mutation_scale": 12.0,
+                "color": style["color"],
+                "linewidth": style["linewidth"],
+                "linestyle": style["linestyle"],
+            },
+        )
+        ax.annotate(
+            typeset(line.name),
+            (float(curve.x.mean()), float(curve.y.mean())),
+            ha="center",
+            va="center",
+            color=line.look.color,
+            fontsize=SMALL_FONT_SIZE,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
+
+
+def _color_limits(sheet: Sheet) -> LogNorm:
+    """The scale of all maps of a sheet."""
+    values = np.concatenate([curve.upper for view in sheet.views for _, curve in view.lines])
+    return LogNorm(float(np.nanmin(values)), float(np.nanmax(values)))
+
+
+def _map(ax: Axes, view: View, norm: LogNorm) -> None:
+    """Draw the cells of a map: shades and numbers, and letters that say whose they are."""
+    size = len(view.y_ticks), len(view.x_ticks)
+    values, texts = np.full(size, np.nan), np.full(size, "", dtype=object)
+    for line, cells in view.lines:
+        places = cells.y.astype(int), cells.x.astype(int)
+        values[places] = cells.upper
+        texts[places] = [
+            " ".join([three_digits(end), line.label[:1]]).strip() for end in cells.upper
+        ]
+    sns.heatmap(
+        values,
+        norm=norm,
+        cmap=sns.blend_palette([MAP_START, MAP_COLOR], as_cmap=True),
+        annot=texts,
+        fmt="",
+        annot_kws={"size": SMALL_FONT_SIZE, "color": INK},
+        linewidths=0.5,
+        cbar=False,
+        xticklabels=[typeset(name) for name in view.x_ticks],
+        yticklabels=[typeset(name) for name in view.y_ticks],
+        ax=ax,
+    )
+    ax.invert_yaxis()
+    ax.tick_params(labelrotation=0.0, length=0.0)
+
+
+def _key(sheet: Sheet, width: float) -> str:
+    """What the letters of maps stand for."""
+    labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
+    key = "; ".join(f"{label[0]}: {label}" for label in labels if label)
+    return f"\n{_broken(key, width)}" if key else ""

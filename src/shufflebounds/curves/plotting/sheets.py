@@ -1,0 +1,370 @@
+"""Sheets: what is drawn of a figure, as numbers and texts.
+
+The printed figure (`figures`), its texts (`descriptions`) and the chart (`charts`) are made of
+the same sheet: of curves and their `Layout`, of a distribution function, of trade-off curves, or
+of maps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from string import ascii_lowercase
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.curves.curve import Curve
+from shufflebounds.curves.plotting.layout import Layout, Line, Panel
+from shufflebounds.curves.plotting.looks import line_look, unproven
+from shufflebounds.curves.plotting.texts import number, setting_text
+from shufflebounds.curves.storage import CurveName
+
+FloatArray = NDArray[np.float64]
+Limits = tuple[float, float]
+
+# A δ below this is nobody's target; panels do not make room for it.
+SMALLEST_DELTA = 1e-20
+# Points of a trade-off curve.
+TRADE_OFF_POINTS = 101
+# The smallest rate of false positives that a trade-off figure shows.
+SMALLEST_RATE = 1e-5
+# Behind the label of a bound that is not proven.
+NOT_PROVEN = " (not proven)"
+
+# Symbol and label of an axis.
+X_LABELS = {
+    "n": ("n", "number of users $n$"),
+    "eps0": ("ε₀", r"local privacy parameter $\varepsilon_0$"),
+    "eps": ("ε", r"$\varepsilon$"),
+    "delta": ("δ", r"$\delta$"),
+    "rounds": ("T", "rounds $T$"),
+    "order": ("λ", r"order $\lambda$"),
+    "target": ("ε′", r"$\varepsilon'$ the protocol was designed for"),
+    "messages": ("messages", "messages $m$ of a user"),
+}
+# Errors are compared at equal ε, whatever a protocol is called that is designed for it.
+_OF_ERRORS = ("ε", r"central $\varepsilon$")
+Y_LABELS = {
+    ("epsilon", "none"): r"$\varepsilon$",
+    ("epsilon", "expm1"): r"$e^{\varepsilon} - 1$",
+    ("epsilon", "log2_ratio"): r"$\log_2(\varepsilon_0/\varepsilon)$, higher is better",
+    ("epsilon", "log2_gain"): r"$\log_2(\varepsilon'/\varepsilon)$, higher is better",
+    ("delta", "none"): r"$\delta$",
+    ("renyi", "none"): r"$\varepsilon(\lambda)$",
+    ("mse", "none"): "total squared error",
+}
+_QUANTITIES = {"epsilon": "ε", "delta": "δ", "renyi": "ε(λ)", "mse": "total squared error"}
+# Axes that are drawn on a logarithmic scale.
+_LOGARITHMIC = ("n", "delta", "eps", "rounds", "order")
+# What is divided by ε where the logarithm to base 2 is drawn.
+_LOG2_OF = {"log2_ratio": "eps0", "log2_gain": "target"}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What is drawn of a curve.
+
+    Parameters
+    ----------
+    x, y
+        Where its line goes, shape (P,), ascending in x. NaN in y, and what a logarithmic axis
+        cannot show, is left out.
+    lower, upper
+        The enclosures of ε or δ behind them, shape (P,); NaN where the table has no such end.
+    kind
+        Of its bound: ``upper``, ``lower`` or ``unproven``.
+
+    """
+
+    x: FloatArray
+    y: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    kind: str = "upper"
+
+    @property
+    def end(self) -> FloatArray:
+        """The end of each enclosure that counts, before any transformation."""
+        return self.lower if self.kind == "lower" else self.upper
+
+    @staticmethod
+    def line(x: FloatArray, y: FloatArray) -> Drawn:
+        """A curve with nothing behind it but what is drawn."""
+        unknown = np.full(x.size, np.nan)
+        return Drawn(x, y, unknown, unknown)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of a diagram: its text, and where its middle is."""
+
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class View:
+    """A panel as a reader sees it. Its texts may hold mathtext.
+
+    Parameters
+    ----------
+    title
+        Its parts.
+    lines
+        In drawing order, each as it is drawn in the end.
+    y_label, x_log, y_log, y_limits
+        The axes; limits are None if they follow from the data.
+    is_ratio
+        Whether all curves are divided by one of them.
+    band
+        The lower bound and the best other one, if the panel has one of each.
+    x_ticks, y_ticks
+        Names of the positions 0, 1, … of an axis without numbers. With ``y_ticks``, the panel is a
+        map: a line is what some of its cells have in common, which are its points, and their upper
+        ends decide their shade and are written into them.
+    boxes
+        With boxes, the panel is a diagram: a line is an arrow from the middle of a box to that of
+        another, and its name is written beside it.
+
+    """
+
+    title: Sequence[str]
+    lines: Sequence[tuple[Line, Drawn]]
+    y_label: str
+    x_log: bool = False
+    y_log: bool = False
+    y_limits: Limits | None = None
+    is_ratio: bool = False
+    band: tuple[Drawn, Drawn] | None = None
+    x_ticks: Sequence[str] = ()
+    y_ticks: Sequence[str] = ()
+    boxes: Sequence[Box] = ()
+
+    def shows(self, curve: Drawn) -> bool:
+        """Whether any point of a curve lies within the limits of the y axis."""
+        low, high = self.y_limits or (-math.inf, math.inf)
+        return bool(((curve.y >= low) & (curve.y <= high)).any())
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A figure: rows of panels that share an x axis.
+
+    ``x`` and ``quantity`` are symbols of the axis and of what the enclosures hold. ``source`` says
+    which figure of which paper it is. ``has_shared_rows`` says whether the panels of a row share
+    their y axis.
+    """
+
+    title: str
+    rows: Sequence[Sequence[View]]
+    x_label: str
+    x: str
+    quantity: str
+    source: str = ""
+    has_shared_rows: bool = False
+
+    @property
+    def views(self) -> list[View]:
+        """Its panels, row by row."""
+        return [view for row in self.rows for view in row]
+
+
+def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
+    """The sheet of some curve tables put together.
+
+    Of a lower bound the lower end of each enclosure is drawn, else the upper one. Raises ValueError
+    where `frame` lacks a curve.
+    """
+    curves = {name: drawn(frame, layout, name) for name in layout.curves}
+    make = _map_view if layout.is_map else _view
+    symbol, x_label = _OF_ERRORS if _is_of_errors(layout) else X_LABELS[layout.x]
+    return Sheet(
+        title=layout.title,
+        rows=with_letters(
+            [[make(panel, curves, layout) for panel in row] for row in layout.panels]
+        ),
+        x_label=x_label,
+        x=symbol,
+        quantity=_QUANTITIES[layout.quantity] + (f" / {layout.divisor}" if layout.is_map else ""),
+        source=layout.source,
+        has_shared_rows=layout.has_shared_rows,
+    )
+
+
+def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
+    """The sheet of curves of one quantity in one panel, where each is called like its bound."""
+    first = curves[0].specification
+    bounds = [curve.specification.bound for curve in curves]
+    lines = [
+        Line(bound.label, line_look(bound.name), curve.name)
+        for bound, curve in zip(bounds, curves, strict=True)
+    ]
+    panel = Panel("", setting_text(first.setting), tuple(lines))
+    layout = Layout(title, ((panel,),), quantity=first.quantity, x=first.axis.name)
+    return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
+
+
+def _is_of_errors(layout: Layout) -> bool:
+    return (layout.quantity, layout.x) == ("mse", "target")
+
+
+def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
+    """The panels without empty parts of titles, and behind (a), (b), … where there are several."""
+    letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
+    is_alone = len(rows) == len(rows[0]) == 1
+
+    def lettered(view: View) -> View:
+        first, *others = filter(None, view.title) if any(view.title) else [""]
+        return replace(
+            view, title=[first if is_alone else f"({next(letters)}) {first}".strip(), *others]
+        )
+
+    return [[lettered(view) for view in row] for row in rows]
+
+
+def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
+    """What is drawn of a curve: the end of each enclosure that counts, transformed.
+
+    Raises ValueError as `of_curves` does.
+    """
+    chosen = (frame["experiment"] == name.experiment) & (frame["regime"] == name.regime)
+    rows = frame[chosen & (frame["curve"] == name.curve)].sort_values(layout.x)
+    if rows.empty:
+        raise ValueError(f"curve {name} must be among the data, got none of its rows")
+    lower, upper = (rows[f"{layout.quantity}_{end}"] for end in ("lower", "upper"))
+    # Points without an enclosure that is narrow enough, or without any finite ε, are not drawn.
+    rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
+    lower, upper = lower[rows.index], upper[rows.index]
+    x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
+    kinds = set(rows["kind"])
+    kind = "unproven" if "unproven" in kinds else min(kinds, default="upper")
+    y = value
+    if layout.transform == "expm1":
+        y = np.expm1(value)
+    elif layout.transform in _LOG2_OF:
+        # Not a number, which is left out, where there is no privacy loss at all.
+        ratio = numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
+        y = np.log2(ratio)
+    return Drawn(x, y, numbers(lower), numbers(upper), kind)
+
+
+def numbers(cells: pd.Series) -> FloatArray:
+    """A column as floats; an empty cell, or anything else that is no number, becomes NaN."""
+    return pd.to_numeric(cells, errors="coerce").to_numpy(float)
+
+
+def _as_drawn(line: Line, curve: Drawn) -> Line:
+    """A line that is dotted, and says so, where nothing is proven; with a marker for one point."""
+    if curve.kind == "unproven":
+        line = replace(line, label=line.label + NOT_PROVEN, look=unproven(line.look))
+    if curve.x.size == 1 and not line.look.marker:
+        line = replace(line, look=replace(line.look, marker="o"))
+    return line
+
+
+def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
+    """A panel of lines; ValueError where a divisor has another axis than a curve."""
+    lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
+    y_label, y_limits = Y_LABELS[layout.quantity, layout.transform], None
+    if panel.divisor:
+        lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
+        quantity = Y_LABELS[layout.quantity, "none"]
+        y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
+    elif layout.goal is not None:
+        x = lines[0][1].x
+        label = f"target {y_label} = {number(layout.goal)}"
+        lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
+    y = np.concatenate([curve.y for _, curve in lines])
+    if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
+        y_limits = SMALLEST_DELTA, float(y.max())
+    return View(
+        title=(panel.subject, panel.setting),
+        lines=lines,
+        y_label=y_label,
+        x_log=layout.x in _LOGARITHMIC or _is_of_errors(layout),
+        # Where nothing is above 0, a logarithmic axis would show nothing at all.
+        y_log=bool((y > 0.0).any())
+        and (panel.divisor is not None or layout.transform not in _LOG2_OF),
+        y_limits=y_limits,
+        is_ratio=panel.divisor is not None,
+        band=_band(lines),
+    )
+
+
+def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
+    """The end of each enclosure that counts over that of another curve."""
+    below = curves[divisor]
+    if not np.array_equal(curve.x, below.x):
+        raise ValueError(f"curves that are divided by {divisor} must have the same axis")
+    return replace(curve, y=curve.end / np.where(below.end > 0.0, below.end, np.nan))
+
+
+def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
+    """The lower bound and the best proven one, if the panel has one of each."""
+    by_bound = {
+        bound: [curve for line, curve in lines if line.look == line_look(bound)]
+        for bound in ("lower", "tight", "upper")
+    }
+    upper = by_bound["tight"] or by_bound["upper"]
+    if len(upper) == len(by_bound["lower"]) == 1:
+        [lower], [above] = by_bound["lower"], upper
+        return (lower, above) if np.array_equal(lower.x, above.x) else None
+    return None
+
+
+def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
+    """A map with a row for each line and a column for each point of the axis."""
+    assert panel.divisor is not None
+    rows = [_divided(curves[line.curve], panel.divisor, curves) for line in panel.lines]
+    columns = rows[0].x
+    x, y = np.meshgrid(np.arange(columns.size, dtype=float), np.arange(float(len(rows))))
+    values = np.concatenate([row.y for row in rows])
+    return View(
+        lines=[(Line("", line_look("upper")), Drawn(x.ravel(), y.ravel(), values, values))],
+        title=(panel.subject, panel.setting),
+        y_label="",
+        x_ticks=[number(column) for column in columns],
+        y_ticks=[line.label for line in panel.lines],
+    )
+
+
+@dataclass(frozen=True)
+class TradeOffLine:
+    """A trade-off curve: false negatives at a rate of false positives, and the end that counts.
+
+    ``bound`` is the name of the bound that it comes from.
+    """
+
+    label: str
+    bound: str
+    false_negatives: Callable[[float], Enclosure]
+    end: Literal["lower", "upper"]
+
+    def at(self, rates: FloatArray) -> FloatArray:
+        """The end that counts, shape of `rates`."""
+        return np.array([getattr(self.false_negatives(float(rate)), self.end) for rate in rates])
+
+
+def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
+    """False negatives on the left; on the right, what attacks find at few false positives."""
+    rates = np.linspace(0.0, 1.0, TRADE_OFF_POINTS)
+    rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)
+    guess = Line("a guess", line_look("guess"))
+    missed = [(guess, Drawn.line(rates, 1.0 - rates))]
+    found = [(guess, Drawn.line(rare, rare))]
+    for line in lines:
+        shown = Line(line.label, line_look(line.bound))
+        missed.append((shown, Drawn.line(rates, line.at(rates))))
+        found.append((shown, Drawn.line(rare, 1.0 - line.at(rare))))
+    views = [
+        View((), missed, "rate of false negatives"),
+        View((), found, "rate of true positives", x_log=True, y_log=True),
+    ]
+    return Sheet(title, [views], "rate of false positives", "α", "β")

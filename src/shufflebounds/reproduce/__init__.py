@@ -1,1 +1,0 @@
-"""Reproductions of papers, as the workflow calls them: curves, figures, tables, claims."""

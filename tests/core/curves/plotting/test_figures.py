@@ -1,0 +1,86 @@
+"""The printed figure of a sheet: that it shows all of it, and that everything has its place."""
+
+import itertools
+
+import numpy as np
+import pytest
+from drawn_data import data, grid, line, overlay, panel, row, with_ratio
+
+from shufflebounds.curves.plotting import descriptions, figures
+from shufflebounds.curves.plotting.looks import line_look
+from shufflebounds.curves.plotting.sheets import of_curves
+
+
+def figure(layout, **of):
+    return figures.figure(of_curves(data(layout, **of), layout))
+
+
+LAYOUTS = {
+    "grid": grid(["krr10", "laplace"], ["low", "large"], ["upper", "lower", "clone"]),
+    "logarithms": grid(["krr10"], ["low", "large"], transform="log2_ratio"),
+    "ratio": with_ratio(),
+    "overlay": overlay(),
+}
+
+
+def names(ax):
+    """The names beside the lines of a panel, from the lowest to the highest."""
+    return [
+        text.get_text().replace("\n", " ")
+        for text in sorted(ax.texts, key=lambda t: t.get_position()[1])
+    ]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_figure_shows_all_of_its_sheet(name):
+    layout = LAYOUTS[name]
+    sheet = of_curves(data(layout), layout)
+    fig = figures.figure(sheet)
+    assert fig.get_figwidth() == figures.PAGE_WIDTH
+    for ax, view in zip(fig.axes, sheet.views, strict=True):
+        assert [ax.get_xscale(), ax.get_yscale()] == [
+            "log" if is_log else "linear" for is_log in (view.x_log, view.y_log)
+        ]
+        for drawn, (shown, curve) in zip(ax.get_lines(), view.lines, strict=False):
+            np.testing.assert_array_equal(drawn.get_xydata().T, [curve.x, curve.y])
+            assert drawn.get_color() == shown.look.color
+    for axes, views in zip(np.reshape(fig.axes, (len(sheet.rows), -1)), sheet.rows, strict=True):
+        assert set(names(axes[-1])) == {shown.label for shown, _ in views[-1].lines}
+        assert not names(axes[0])
+
+
+def test_names_stand_beside_their_lines_and_apart():
+    fig = figure(grid())
+    boxes = sorted((text.get_window_extent() for text in fig.axes[0].texts), key=lambda b: b.y0)
+    for below, above in itertools.pairwise(boxes):
+        assert below.y1 <= above.y0 + 1.0
+    assert all(fig.bbox.x0 < box.x0 and box.x1 < fig.bbox.x1 for box in boxes)
+
+
+def test_every_type_is_at_least_7_points():
+    fig = figure(with_ratio())
+    texts = [text for ax in fig.axes for text in [*ax.texts, ax.title, *ax.get_xticklabels()]]
+    assert min(text.get_fontsize() for text in texts) >= 7.0
+
+
+def test_a_panel_where_nothing_can_be_shown_is_drawn_all_the_same():
+    layout = grid(curves=["upper"])
+    frame = data(layout).assign(epsilon_lower=0.0, epsilon_upper=0.0)
+    assert figures.figure(of_curves(frame, layout)).axes
+
+
+def test_what_is_not_proven_is_hollow():
+    layout = row(panel(line(look=line_look("variation_ratio_analytic"))))
+    [drawn, *_] = figure(layout).axes[0].get_lines()
+    assert drawn.get_markerfacecolor() == "white"
+
+
+def test_texts_beside_a_figure_say_what_it_shows():
+    layout = with_ratio()
+    sheet = of_curves(data(layout), layout)
+    text = descriptions.markdown(sheet, "At 5 % of δ = 10⁻⁶.")
+    assert text.startswith("**A figure.** At 5 % of δ = 10⁻⁶.\n\nAlt text: A figure. ")
+    assert "number of users n" in text
+    assert descriptions.latex(sheet, "At 5 % of δ = 10⁻⁶.").startswith(
+        r"\caption{A figure. At 5 \% of $\delta$ = 10$^{-}$$^{6}$.}"
+    )

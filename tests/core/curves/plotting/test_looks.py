@@ -1,0 +1,208 @@
+import copy
+import itertools
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import yaml
+from matplotlib.colors import to_rgb
+from PIL import Image
+from repository import ROOT
+
+from reproduction.configuration import checks
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.curves.plotting.looks import (
+    BOUND_LOOKS,
+    INK,
+    MAP_COLOR,
+    MAX_LINES,
+    MECHANISM_LOOKS,
+)
+from shufflebounds.protocols.registry import PROTOCOLS, Messages
+from shufflebounds.randomizers.registry import mechanism_names
+
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+CONFIG |= {
+    name: yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in CONFIG["papers"]
+}
+LAYOUTS = [
+    (paper, name)
+    for paper in CONFIG["papers"]
+    for name, figure in CONFIG[paper].get("figures", {}).items()
+    if "table" not in figure
+]
+each_layout = pytest.mark.parametrize(("paper", "name"), LAYOUTS)
+
+
+@cache
+def papers():
+    """All of them, checked: not while tests are collected, it takes seconds."""
+    return checks.checked(CONFIG).papers
+
+
+# What people with each deficiency see of linear RGB (Machado, Oliveira and Fernandes, 2009), at
+# full severity.
+DEFICIENCIES = {
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+    "grey": [[0.2126, 0.7152, 0.0722]] * 3,
+    "none": np.eye(3),
+}
+TO_XYZ = [
+    [0.4124, 0.3576, 0.1805],
+    [0.2126, 0.7152, 0.0722],
+    [0.0193, 0.1192, 0.9505],
+]
+
+
+def linear(color):
+    """Linear RGB of a colour."""
+    encoded = np.array(to_rgb(color))
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def lab(color, deficiency):
+    """CIELAB of a colour as people with a deficiency see it."""
+    seen = np.clip(np.array(DEFICIENCIES[deficiency]) @ linear(color), 0.0, 1.0)
+    f = np.cbrt(np.maximum(TO_XYZ @ seen / np.sum(TO_XYZ, axis=1), 1e-6))
+    return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
+
+
+def contrast(color, background="#ffffff"):
+    """The ratio of luminances of the Web Content Accessibility Guidelines."""
+    above, below = (float(np.dot(DEFICIENCIES["grey"][0], linear(c))) for c in (background, color))
+    return (above + 0.05) / (below + 0.05)
+
+
+@pytest.mark.parametrize("look", [*BOUND_LOOKS.values(), *MECHANISM_LOOKS.values()])
+def test_lines_stand_out_from_white(look):
+    assert contrast(look.color) >= 3.0
+
+
+def test_numbers_stand_out_from_the_darkest_cell_of_a_map():
+    assert contrast(INK, MAP_COLOR) >= 4.5
+
+
+def test_every_bound_has_a_look():
+    assert set(BOUNDS) <= set(BOUND_LOOKS)
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_bounds_with_the_same_dashes_and_marker_have_distant_colours(deficiency):
+    """Errors, which are drawn in colours of mechanisms, are in no figure with other bounds."""
+    looks = {k: v for k, v in BOUND_LOOKS.items() if k not in ("estimate_error", "guess")}
+    looks = {k: v for k, v in looks.items() if not k.startswith(("curator", "program"))}
+    for first, second in itertools.combinations(looks.values(), 2):
+        if (first.dashes, first.marker) == (second.dashes, second.marker):
+            distance = np.linalg.norm(lab(first.color, deficiency) - lab(second.color, deficiency))
+            assert distance >= 11.0, (first, second)
+
+
+def test_mechanisms_have_markers_that_tell_those_of_a_family_apart():
+    looks = list(MECHANISM_LOOKS.values())
+    assert len({(look.color, look.marker) for look in looks}) == len(looks)
+
+
+def drawn_lines():
+    for paper, name in LAYOUTS:
+        for line in papers()[paper].figures[name].lines:
+            yield papers()[paper], line
+
+
+def test_a_bound_and_a_mechanism_have_one_look_in_all_figures_of_all_papers():
+    looks = {}
+    for paper, line in drawn_lines():
+        curve = paper.curves[line.curve]
+        looks.setdefault(curve.bound.name, set()).add((line.look.dashes, line.look.width))
+        if not curve.bound.knows_mechanism:
+            assert line.look.color == BOUND_LOOKS[curve.bound.name].color
+    assert all(len(found) == 1 for found in looks.values())
+
+
+@pytest.mark.parametrize("folder", ["config", "workflow/reproduction/papers"])
+def test_nothing_but_the_language_names_a_colour(folder):
+    for file in (ROOT / folder).rglob("*"):
+        if file.suffix in (".py", ".yaml"):
+            assert not re.search(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8")), file
+
+
+@each_layout
+def test_lines_of_a_panel_differ_and_are_few(paper, name):
+    layout = papers()[paper].figures[name]
+    if layout.is_map:
+        return
+    for panel in (panel for row in layout.panels for panel in row):
+        looks = {line.label: line.look for line in panel.lines}
+        assert len(looks) <= MAX_LINES
+        assert len(set(looks.values())) == len(looks)
+
+
+def test_captions_follow_an_edit_of_the_configuration():
+    content = copy.deepcopy(CONFIG)
+    content["su2026"]["setting"]["delta"] = 3e-7
+    assert "3 · 10⁻⁷" in checks.checked(content).papers["su2026"].captions["fig6"]
+    for paper in CONFIG["papers"]:
+        for figure in CONFIG[paper].get("figures", {}).values():
+            assert "δ = 10" not in figure["caption"]
+
+
+@each_layout
+def test_only_what_is_not_proven_is_dotted(paper, name):
+    for line in papers()[paper].figures[name].lines:
+        if line.look.is_hollow:
+            assert papers()[paper].curves[line.curve].bound.kind is Kind.UNPROVEN
+
+
+@each_layout
+def test_every_image_names_its_mechanisms_and_settings(paper, name):
+    layout = papers()[paper].figures[name]
+    for row in layout.panels:
+        for panel in row:
+            for line in panel.lines:
+                curve = papers()[paper].curves[line.curve]
+                for key, symbol in {"eps0": r"\varepsilon_0", "delta": r"\delta"}.items():
+                    if key in curve.setting.given():
+                        assert f"${symbol}$ = " in panel.setting
+                if not panel.subject and curve.bound.knows_mechanism:
+                    if isinstance(curve.reports, Messages):
+                        # Lines name what is calibrated.
+                        own = PROTOCOLS[curve.reports.type].label
+                        told = f"{layout.title} {layout.source}".lower()
+                        assert own in told or own in ("calibrated", "separate histograms")
+                        continue
+                    own = curve.reports.mechanism.randomizer(1.0).label
+                    assert own in line.label or line.label == "lower bound of each" or layout.is_map
+
+
+def test_captions_tell_what_a_bound_at_eps0_means():
+    figures = CONFIG["su2026"]["figures"]
+    for name in ("fig2", "fig3", "fig4", "fig5", "hadamard", "mixed"):
+        assert "bound that comes out at ε₀ proves no amplification" in figures[name]["caption"]
+
+
+def test_the_picture_of_the_readme_is_the_figure_of_the_configuration():
+    with Image.open(ROOT / "docs" / "fig2.png") as picture:
+        assert picture.text["Source"] == papers()["su2026"].figures["fig2"].digest
+
+
+def test_every_mechanism_that_ships_is_drawn():
+    paper = papers()["mechanisms"]
+    drawn = {paper.curves[name].reports.mechanism.type for name in paper.figures["all"].curves}
+    # A matrix is what its file says.
+    assert drawn == set(mechanism_names()) - {"matrix"}

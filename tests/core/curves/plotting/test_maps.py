@@ -1,0 +1,76 @@
+"""Maps of the best mechanism: what is computed, and what is drawn of it."""
+
+import pandas as pd
+import pytest
+
+import shufflebounds as sb
+from reproduction.papers.accuracy import BestMechanisms
+from reproduction.papers.accuracy import tables as maps
+from shufflebounds.curves.plotting import charts, figures
+
+
+def test_a_cell_is_the_first_of_a_ranking():
+    """Ratios of a program of its own (`test_ranking`)."""
+    given = BestMechanisms(values=(4,), n=(10_000,), eps=(0.2,), delta=1e-8)
+    (row,) = maps.TABLE.compute(given, None).to_dict("records")
+    assert row["best"] == "krr"
+    assert row["lower"] < row["upper"] == row["krr"] == pytest.approx(1.32, rel=0.02)
+    assert row["next"] == pytest.approx(3.29, rel=0.02)
+    (cells,) = maps.TABLE.page(pd.DataFrame([row])).rows
+    assert sb.delta(sb.KRR(4, float(cells[4])), 0.2, 10_000).upper <= 1e-8
+    assert cells == (
+        "0.2",
+        "4",
+        "10000",
+        "krr",
+        cells[4],
+        "1.32",
+        "hadamard_blocks 4",
+        "3.29",
+        "1.32",
+    )
+
+
+@pytest.fixture
+def sheet():
+    columns = ["eps", "values", "n", "best", "lower", "upper"]
+    rows = [
+        [0.2, 4, 100, "krr", 0.8, 0.9],
+        [0.2, 4, 100_000, "krr", 1.0, 1.5],
+        [0.2, 64, 100, "mine", 1.0, 1.1],
+        [0.2, 64, 100_000, "krr", 1500.0, 1520.0],
+        [1.0, 4, 100, "krr", 2.0, 2.1],
+    ]
+    return maps.TABLE.sheet(pd.DataFrame(rows, columns=columns), "Best")
+
+
+def test_a_map_is_drawn_cell_by_cell(sheet):
+    first, second = figures.figure(sheet).axes
+    assert {(*text.get_position(), text.get_text()) for text in first.texts} == {
+        (0.5, 0.5, "0.900 R"),
+        (1.5, 0.5, "1.50 R"),
+        (0.5, 1.5, "1.10 m"),
+        (1.5, 1.5, "1520 R"),
+    }
+    (mesh,) = first.collections
+    # The lightest cell is that of the smallest error, the darkest that of the largest.
+    lightness = [float(sum(color[:3])) for color in mesh.get_facecolors()]
+    assert lightness == sorted(lightness, reverse=True) or lightness[3] == min(lightness)
+    assert lightness[0] == max(lightness)
+    assert [text.get_text() for text in first.get_yticklabels()] == ["4", "64"]
+    assert [text.get_text() for text in second.texts] == ["2.10 R"]
+    assert "R: Randomized response; m: mine" in first.figure.get_supxlabel()
+
+
+def test_its_chart_names_rows_and_columns_and_holds_the_numbers(sheet):
+    chart = charts.chart(sheet)
+    first, second = chart["usermeta"]["panels"]
+    assert (first["rows"], second["rows"]) == (["64", "4"], ["4"])
+    cells = chart["datasets"]["panel_0"]
+    assert [(cell["curve"], cell["x"], cell["text"]) for cell in cells] == [
+        ("4", "100", "0.900 R"),
+        ("4", "10⁵", "1.50 R"),
+        ("64", "10⁵", "1520 R"),
+        ("64", "100", "1.10 m"),
+    ]
+    assert cells[1]["value"] == "1.50 Randomized response"

@@ -1,0 +1,177 @@
+"""What is drawn of curves, before anything draws it: values, limits, labels, refusals."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn_data import BOUNDS, data, grid, rows_of, with_ratio
+
+from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.curves.plotting.looks import line_look
+from shufflebounds.curves.plotting.sheets import of_curves
+
+
+def drawn(view):
+    """The curves of a panel by their labels."""
+    return {line.label: curve for line, curve in view.lines}
+
+
+@pytest.mark.parametrize("transform", ["none", "expm1", "log2_ratio"])
+def test_lines_show_each_curve_at_the_end_that_bounds_the_truth(transform):
+    layout = grid(["krr10", "laplace"], ["low", "large"], transform=transform)
+    frame = data(layout)
+    sheet = of_curves(frame.sample(frac=1.0, random_state=1), layout)
+    for view, shown in zip(sheet.views, itertools.chain(*layout.panels), strict=True):
+        assert [one.label for one, _ in view.lines] == [one.label for one in shown.lines]
+        for one in shown.lines:
+            rows = rows_of(frame, one.curve)
+            end = "epsilon_lower" if one.curve.curve == "lower" else "epsilon_upper"
+            values = {
+                "none": rows[end],
+                "expm1": [math.expm1(eps) for eps in rows[end]],
+                "log2_ratio": [
+                    math.log2(a / b) for a, b in zip(rows["eps0"], rows[end], strict=True)
+                ],
+            }[transform]
+            found = drawn(view)[one.label]
+            np.testing.assert_array_equal(found.x, rows["n"])
+            np.testing.assert_allclose(found.y, values, rtol=1e-14, atol=1e-14)
+            np.testing.assert_array_equal(found.lower, rows["epsilon_lower"])
+
+
+@pytest.mark.parametrize(
+    ("axis", "label", "logarithmic"),
+    [
+        ("n", "number of users $n$", True),
+        ("eps0", r"local privacy parameter $\varepsilon_0$", False),
+        ("delta", r"$\delta$", True),
+        ("target", r"central $\varepsilon$", True),
+    ],
+)
+def test_the_axis_says_what_it_is(axis, label, logarithmic):
+    layout = grid(x=axis, quantity="mse" if axis == "target" else "epsilon")
+    sheet = of_curves(data(layout, (0.1, 0.2, 0.4), axis), layout)
+    assert (sheet.x_label, sheet.views[0].x_log, sheet.views[0].y_log) == (label, logarithmic, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "logarithmic"),
+    [
+        ({"transform": "none"}, r"$\varepsilon$", True),
+        ({"transform": "expm1"}, r"$e^{\varepsilon} - 1$", True),
+        (
+            {"transform": "log2_ratio"},
+            r"$\log_2(\varepsilon_0/\varepsilon)$, higher is better",
+            False,
+        ),
+        ({"quantity": "delta"}, r"$\delta$", True),
+    ],
+)
+def test_the_y_axis_says_what_is_drawn(changes, label, logarithmic):
+    layout = grid(**changes)
+    [view] = of_curves(data(layout), layout).views
+    assert (view.y_label, view.y_log) == (label, logarithmic)
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_every_quantity_has_its_symbol(quantity):
+    layout = grid(curves=["upper"], quantity=quantity)
+    assert of_curves(data(layout), layout).quantity
+
+
+@pytest.mark.parametrize("transform", ["expm1", "log2_ratio"])
+def test_no_privacy_loss_is_left_out_cleanly(transform):
+    layout = grid(curves=["upper", "lower"], transform=transform)
+    frame = data(layout)
+    frame.loc[frame["n"] > 20_000, ["epsilon_lower", "epsilon_upper"]] = 0.0
+    [view] = of_curves(frame, layout).views
+    shown = [curve.y[:3] for _, curve in view.lines]
+    assert np.isfinite(shown).all()
+
+
+def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
+    layout = grid(curves=["upper"], quantity="delta", x="eps")
+    frame = data(layout, (0.1, 0.2, 0.4, 0.8), "eps")
+    frame["delta_upper"] = [1e-3, 1e-9, 1e-25, 1e-240]
+    [view] = of_curves(frame, layout).views
+    np.testing.assert_array_equal(view.lines[0][1].y, frame["delta_upper"])
+    assert view.y_limits == (1e-20, 1e-3)
+    frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
+    assert of_curves(frame, layout).views[0].y_limits is None
+
+
+def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
+    layout = grid(curves=["clone", "upper"], regimes=["low", "large"])
+    frame = data(layout)
+    frame.loc[frame["curve"] == "clone", "kind"] = "unproven"
+    for view in of_curves(frame, layout).views:
+        (clone, _), (upper, _) = view.lines
+        assert clone.label == "clone (not proven)"
+        assert clone.look.is_hollow
+        assert clone.look.color == line_look("variation_ratio_published").color
+        assert not upper.look.is_hollow
+
+
+def test_a_goal_is_a_level_line_of_its_own():
+    layout = grid(curves=["upper"], goal=0.25)
+    [view] = of_curves(data(layout), layout).views
+    goal, level = view.lines[-1]
+    assert goal.label == r"target $\varepsilon$ = 0.25"
+    assert set(level.y) == {0.25}
+    above, below = of_curves(data(with_ratio()), replace(with_ratio(), goal=0.25)).rows
+    assert [len(view.lines) for view in (above[0], below[0])] == [4, 3]
+
+
+def test_a_curve_of_one_point_has_a_marker():
+    layout = grid()
+    [view] = of_curves(data(layout, x=[1000]), layout).views
+    assert len(view.lines) == len(BOUNDS)
+    assert all(one.look.marker for one, _ in view.lines)
+
+
+# Ratios.
+
+
+@pytest.mark.parametrize("transform", ["none", "expm1"])
+def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
+    layout = replace(with_ratio(), transform=transform)
+    sheet = of_curves(data(layout), layout)
+    for above, below in zip(*sheet.rows, strict=True):
+        divisor = drawn(above)["upper bound"].end
+        for label, curve in drawn(below).items():
+            whole = drawn(above)[label]
+            np.testing.assert_array_equal(curve.x, whole.x)
+            np.testing.assert_allclose(curve.y, whole.end / divisor, rtol=1e-15)
+        assert (below.x_log, below.y_log, below.is_ratio) == (True, True, True)
+        assert below.y_label == r"$\varepsilon$ / D → ∞"
+
+
+def test_curves_with_another_axis_have_no_ratio():
+    layout = with_ratio()
+    frame = data(layout)
+    frame.loc[(frame["curve"] == "clone") & (frame["n"] == 1000), "n"] = 1001
+    words = "^curves that are divided by krr10/low/upper must have the same axis$"
+    with pytest.raises(ValueError, match=words):
+        of_curves(frame, layout)
+
+
+def test_nothing_is_divided_by_0():
+    layout = with_ratio()
+    frame = data(layout)
+    frame.loc[frame["n"] == 1000, ["epsilon_lower", "epsilon_upper"]] = 0.0
+    _, below = of_curves(frame, layout).rows
+    for view in below:
+        assert all(np.isfinite(curve.y[1:]).all() for _, curve in view.lines)
+
+
+@pytest.mark.parametrize("absent", ["experiment", "regime", "curve"])
+def test_a_missing_curve_is_no_silent_hole(absent):
+    layout = grid(["krr10", "blh"], ["low", "large"], ["upper", "joint4"])
+    names = {"experiment": "blh", "regime": "large", "curve": "joint4"}
+    frame = data(layout)
+    frame = frame[frame[absent] != names[absent]]
+    words = rf"^curve \S*\b{names[absent]}\b\S* must be among the data, got none of its rows$"
+    with pytest.raises(ValueError, match=words):
+        of_curves(frame, layout)

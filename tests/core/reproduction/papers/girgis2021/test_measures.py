@@ -1,0 +1,120 @@
+"""What the claims about Rényi bounds measure, on tables whose answers are known."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from reproduction.papers.girgis2021 import claims
+from reproduction.papers.girgis2021.claims import CLAIMS
+from reproduction.papers.judging import (
+    IN_PART,
+    NOT_MEASURED,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Evidence,
+    check,
+)
+from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
+
+
+def curves(*rows):
+    """Rows of (bound, quantity, ε₀, n, order or rounds, low, high)."""
+    listed = []
+    for bound, quantity, eps0, n, at, low, high in rows:
+        axis = "order" if quantity == "renyi" else "rounds"
+        listed.append(
+            {
+                "mechanism": "krr(k=2)",
+                "k_joint": 1,
+                "distance": None,
+                "bound": bound,
+                "quantity": quantity,
+                "eps0": eps0,
+                "n": n,
+                "delta": None if quantity == "renyi" else 1e-8,
+                "order": None,
+                "rounds": None,
+                axis: at,
+                f"{quantity}_lower": low,
+                f"{quantity}_upper": high,
+                "version": "0",
+            }
+        )
+    return Evidence(pd.DataFrame(listed), {})
+
+
+def test_theorem_3_1_at_other_shares_of_the_clones():
+    """γ = 1/2 is what the bound has; the suggested γ goes to 0, and twice as many clones count."""
+    found = claims.theorem_3_1_at(0.5, 1.0, 10**6, 4)
+    assert found == pytest.approx(theorem_3_1(1.0, 10**6, 4.0), rel=1e-9)
+    shares = [claims.share_suggested(3.0, 10**power) for power in (6, 10, 14, 18)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 1.0 > 100 * shares[-1]
+    assert claims.factor_of_two(None).verdict == REPRODUCED
+    assert claims.half_is_better(None).verdict == IN_PART
+
+
+def test_first_below_second():
+    shown = curves(
+        ("girgis_upper", "renyi", 1.0, 100, 2.0, 0.2, 0.2),
+        ("girgis_simple", "renyi", 1.0, 100, 2.0, 0.8, 0.8),
+        ("girgis_upper", "renyi", 1.0, 100, 9.0, 1.0, 1.0),  # both stand at ε₀
+        ("girgis_simple", "renyi", 1.0, 100, 9.0, 1.0, 1.0),
+        ("girgis_upper", "renyi", 1.0, 100, 5.0, 0.5, 0.5),  # alone
+    )
+    [point] = claims.first_below_second(shown).itertuples()
+    assert (point.low, point.high) == (0.75, 0.75)
+    assert point.detail == "λ = 2"
+
+
+def test_gap_counts_where_it_is_claimed():
+    rows = [
+        (name, "renyi", 0.1, 10**6, order, value, value * wide)
+        for order in (1.5, 2.0, 100.0)
+        for name, value, wide in (("girgis_upper", 2.2, 1.0), ("girgis_lower", 1.0, 1.1))
+    ]
+    [point] = claims.upper_above_lower(curves(*rows)).itertuples()
+    assert point.detail == "λ = 2"
+    assert point.low == pytest.approx(2.2 / 1.1 / (2 * math.exp(0.1)) - 1, rel=1e-9)
+    assert point.high == pytest.approx(2.2 / (2 * math.exp(0.1)) - 1, rel=1e-9)
+
+
+def test_exact_below_first():
+    shown = curves(
+        ("clone", "renyi", 1.0, 100, 2.0, 0.1, 0.12),
+        ("girgis_upper", "renyi", 1.0, 100, 2.0, 0.4, 0.4),
+    )
+    [point] = claims.exact_below_first(shown).itertuples()
+    assert (point.low, point.high) == pytest.approx((0.7, 0.75))
+
+
+def test_composition():
+    shown = curves(
+        *(("girgis_upper", "epsilon", 1.0, 100, rounds, 0.5, 0.5) for rounds in (1, 10)),
+        *(("clone_advanced", "epsilon", 1.0, 100, rounds, 4.0, 4.0) for rounds in (1, 10)),
+        ("clone_renyi", "epsilon", 1.0, 100, 10, 0.33, 0.33),
+        ("clone", "epsilon", 1.0, 100, 10, 0.3, 0.3),
+    )
+    [point] = claims.below_advanced(shown).itertuples()
+    assert (point.low, point.detail) == (0.875, "T = 10")
+    [point] = claims.accounting_above_profile(shown).itertuples()
+    assert point.low == pytest.approx(0.1)
+    judged = check(CLAIMS, dict.fromkeys(("below_advanced", "eightfold", "accounting"), shown))
+    verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
+    assert verdicts["below_advanced"] == verdicts["eightfold"] == REPRODUCED
+    assert verdicts["accounting"] == NOT_REPRODUCED
+    assert verdicts["converted"] == verdicts["gap"] == NOT_MEASURED
+    assert IN_PART not in verdicts.values()
+
+
+def test_nothing_to_compare():
+    shown = curves(("clone", "renyi", 1.0, 100, 2.0, 0.1, 0.1))
+    for measure in (
+        claims.first_below_second,
+        claims.upper_above_lower,
+        claims.exact_below_first,
+        claims.below_advanced,
+        claims.accounting_above_profile,
+    ):
+        assert measure(shown).empty

@@ -1,0 +1,87 @@
+"""What single laws and datasets say of the paper by other ways, and what empty points decide."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shufflebounds as sb
+from reproduction.papers.judging import IN_PART, NOT_REPRODUCED, REPRODUCED, Evidence
+from reproduction.papers.su2026 import claims
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_counts_are_those_of_all_that_others_report(k):
+    """Each of three others reports a value of the blanket or, at e^ε₀ = 2, its own: neither."""
+    p = Fraction(1, k + 1)
+    law = Counter()
+    for sent in itertools.product(range(k + 1), repeat=3):
+        # The last one stands for a user's own value, which has 1 − kp = p here.
+        law[1 + sent.count(0), sent.count(1)] += p**3
+    right = claims.blanket_counts(k, 4)
+    assert {counts: mass for counts, mass in right.items() if mass} == dict(law)
+    assert claims._distance(right, claims.corrected_counts(k, 4, 1)) == 0
+    assert claims._distance(right, claims.corrected_counts(k, 4, 0)) > 0
+
+
+def test_verdicts():
+    assert claims.dependent_counts(None).verdict == IN_PART
+    assert claims.lower_support(None).verdict == REPRODUCED
+    found = claims.worst_dataset(None)
+    assert found.verdict == NOT_REPRODUCED
+    assert "the victim holds" in found.extreme
+
+
+def test_the_four_points_are_those_of_closed_forms():
+    """10-RR has p = 1/(e^ε₀ + 9), q = 8p; BLH p = 1/(2(e^ε₀ + 1)), q = e^−ε₀/2."""
+    for eps0 in (0.1, 4.0):
+        e = math.exp(eps0)
+        p = 1.0 / (e + 9.0)
+        found = claims.four_points(sb.KRR(10, eps0).blanket())
+        assert found.a == pytest.approx([e * p, p, 8.0 * p], rel=1e-12)
+        assert found.b == pytest.approx([p, e * p, 8.0 * p], rel=1e-12)
+        assert found.c == pytest.approx([p, p, 8.0 * p], rel=1e-12)
+        p = 0.5 / (e + 1.0)
+        found = claims.four_points(sb.BLH(eps0).blanket())
+        assert found.a == pytest.approx([e * p, p, 0.5], rel=1e-12)
+        assert found.c == pytest.approx([p, p, 0.5 / e], rel=1e-12)
+
+
+def test_every_setting_counts_even_where_two_save_the_same():
+    assert claims.four_point_clone(None).holds_in == "24 of 24 settings"
+    assert claims._smaller({"one": 0.5, "other": 0.5, "third": 0.0}).holds_in == "2 of 3 settings"
+
+
+# Points that could not be computed narrowly enough decide nothing.
+
+
+EMPTY = (np.nan, np.nan)
+
+
+def row(bound, ends, **others):
+    common = {"mechanism": "krr(k=4)", "k_joint": 1, "distance": 1, "eps0": 1.0}
+    common |= {"delta": 1e-6, "n": 10, "bound": bound}
+    return common | dict(zip(("epsilon_lower", "epsilon_upper"), ends, strict=True)) | others
+
+
+def test_the_largest_of_several_is_unknown_where_one_is():
+    """Else the upper bound would be that of the easier pair of inputs alone."""
+    rows = [
+        row("upper", (0.1, 0.2), k_joint=2, distance=1),
+        row("upper", EMPTY, k_joint=2, distance=2),
+        row("upper", (0.5, 0.6)),
+    ]
+    points = claims.fall_with_k(Evidence(pd.DataFrame(rows), {}))
+    assert not np.isfinite(points[["low", "high"]].to_numpy()).any()
+
+
+def test_the_least_baseline_is_unknown_where_one_is():
+    """Else the bound would be compared with a larger one."""
+    rows = [row("upper", (0.1, 0.2)), row("clone", EMPTY)]
+    rows += [row(name, (0.5, 0.6)) for name in ("blanket_hoeffding", "blanket_bennett")]
+    points = claims.below_baselines(Evidence(pd.DataFrame(rows), {}))
+    assert points[["low", "high"]].to_numpy().tolist() == [[-np.inf, np.inf]]

@@ -1,0 +1,129 @@
+"""The paper's counterexample, by two other ways, and what its claims measure."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import shuffles
+
+import shufflebounds as sb
+from reproduction.papers.base import research
+from reproduction.papers.judging import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Evidence,
+    at_least,
+    everywhere,
+)
+from reproduction.papers.wang2025 import claims as measures
+from shufflebounds.bounds.variation_ratio import published_vector_bits
+from shufflebounds.protocols.histograms import DecisionTrees
+
+EPS = math.log(3.5)
+
+
+def test_a_dataset_exceeds_theorem_1():
+    assert measures.counterexample_divergence() == Fraction(2, 81)
+    assert measures.counterexample_claim() == Fraction(1, 162)
+
+
+def test_so_say_the_engine_and_another_enumeration():
+    keep = 2.0 / 3.0
+    bit = np.array([[keep, 1 - keep], [1 - keep, keep]])
+    rows = np.array([np.kron(bit[0], bit[0]), np.kron(bit[1], bit[1])])
+    dataset = sb.Decomposition(rows[0], rows[1], rows[0], 1e-15)
+    truth = sb.delta(dataset, EPS, 2)
+    assert truth.lower <= 2 / 81 * (1 + 1e-9)
+    assert truth.upper >= 2 / 81 * (1 - 1e-9)
+    published = published_vector_bits(2, 2 * math.log(2.0))
+    low, high = shuffles.divergence(shuffles.pair_of(published, 2), EPS)
+    assert float(low) == pytest.approx(1 / 162, rel=1e-9)
+    assert float(high) == pytest.approx(1 / 162, rel=1e-9)
+    # The blanket, which is drawn beside it, covers the dataset.
+    blanket = sb.Joint([sb.KRR(2, math.log(2.0))] * 2).blanket()
+    assert sb.delta(blanket, EPS, 2).upper >= 2 / 81
+
+
+@pytest.mark.parametrize(("height", "attributes", "trees"), [(1, 1, 1), (5, 8, 1), (8, 32, 5)])
+def test_queries_of_trees(height, attributes, trees):
+    found = DecisionTrees(height, attributes, 3, trees).parts(1000)
+    queries = trees * height * (2 * attributes - height + 1) // 2
+    assert sum(part.times for part in found) == queries
+    assert [part.protocol.bins for part in found] == [2 ** (h + 1) for h in range(height)]
+    assert {part.protocol.draws(part.n) for part in found} == {2001}
+    a, b, c = (getattr(found[0].protocol.decomposition(), name).tolist() for name in "abc")
+    assert (a, b, c) == ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
+
+
+@pytest.mark.parametrize(("bits", "n"), [(2, 20), (3, 20)])
+def test_lists_are_those_of_all_counts_of_clones(bits, n):
+    """Few users leave nothing out; δ of P₀ is more than that of P."""
+    dropped, terms, most = measures.truncated(bits, 1.0, n)
+    assert terms == n * (n + 1) // 2
+    assert dropped <= 1e-12
+    assert terms <= most
+    delta = sb.delta(published_vector_bits(bits, 1.0), 0.3, n)
+    mass, listed = measures.listed(bits, 1.0, n, 0.3, mended=True)
+    assert mass == pytest.approx(1.0, abs=1e-9)
+    assert listed > delta.upper
+    assert measures.listed(bits, 1.0, n, 0.3, mended=False)[0] < 0.99
+
+
+def rows(bound, ends, **also):
+    given = {"mechanism": "m", "eps0": 2.0, "n": 100, "rounds": 4, "messages": None} | also
+    low, high = ends
+    return {"bound": bound, "epsilon_lower": low, "epsilon_upper": high, **given}
+
+
+def evidence(*found):
+    columns = {"k_joint": 1, "distance": np.nan, "delta": 1e-6, "version": "0"}
+    return Evidence(pd.DataFrame(found).assign(**columns), {})
+
+
+def test_savings_are_enclosed():
+    found = measures.below(
+        evidence(
+            rows("upper", (1.0, 1.5)),
+            rows("basic_composition", (4.0, 5.0)),
+            rows("advanced_composition", (6.0, 7.0)),
+            rows("upper", (1.0, 1.0), rounds=8),  # nothing to compare it with
+        ),
+        "upper",
+        ("basic_composition", "advanced_composition"),
+    )
+    (point,) = found.to_dict("records")
+    assert (point["low"], point["high"]) == (1 - 1.5 / 4.0, 1 - 1.0 / 5.0)
+    assert (point["mechanism"], point["eps0"], point["n"], point["detail"]) == (
+        "m",
+        2.0,
+        100,
+        "T = 4",
+    )
+
+
+def test_messages_without_an_eps0_are_points_too():
+    trees = {"eps0": None, "rounds": None, "messages": 3}
+    found = measures.below(
+        evidence(
+            rows("upper", (1.0, 1.0), **trees), rows("basic_composition", (10.0, 10.0), **trees)
+        ),
+        "upper",
+        ("basic_composition",),
+    )
+    assert found["detail"].tolist() == ["m = 3"]
+    judged = everywhere(found, at_least(0.8))
+    assert judged.verdict == REPRODUCED
+    assert judged.extreme == "worst: m, n = 100, m = 3; best: m, n = 100, m = 3"
+    missed = everywhere(found, at_least(0.95))
+    assert missed.verdict == NOT_REPRODUCED
+    assert missed.why == "It does not hold throughout at m (1 of 1 points fail, worst 90.0 %)."
+
+
+def test_one_dataset_refutes_theorem_1():
+    claims = {claim.name: claim for claim in research("wang2025").load_claims()[1]}
+    judged = claims["theorem1_holds"].judge(evidence(rows("upper", (1.0, 1.0))))
+    assert judged.verdict == NOT_REPRODUCED
+    assert judged.measured == "D = 2/81 where the theorem says at most 1/162"
+    assert claims["trees_save"].judge(evidence(rows("upper", (1.0, 1.0)))) is None

@@ -1,0 +1,140 @@
+"""What figures say of their lines and panels, from the configuration."""
+
+import copy
+
+import pytest
+
+from reproduction.configuration import checks
+from reproduction.configuration.loading import ConfigError
+
+
+def config(**changes):
+    paper = {
+        "title": "A paper",
+        "setting": {"delta": 1e-6},
+        "x": {"n": [1000, 2000]},
+        "regimes": {"low": {"eps0": 0.1, "label": "low"}, "large": {"eps0": 4.0}},
+        "mechanisms": {
+            "krr": {"type": "krr", "k": 10},
+            "blh": {"type": "blh"},
+            "both": {
+                "type": "joint",
+                "parts": [{"mechanism": "krr"}, {"mechanism": "blh"}],
+            },
+        },
+        "curves": {
+            "clone": {"bound": "clone"},
+            "upper": {"bound": "upper"},
+            "lower": {"bound": "lower"},
+            "joint": {"bound": "upper", "k_joint": 4},
+            "joint_lower": {"bound": "lower", "k_joint": 4},
+            "near": {"bound": "upper", "k_joint": 4, "distance": 1},
+        },
+        "experiments": {
+            name: {
+                "mechanism": name,
+                "regimes": ["low", "large"],
+                "curves": ["clone", "upper", "lower", "joint", "joint_lower", "near"],
+            }
+            for name in ("krr", "blh")
+        },
+    }
+    return {"papers": ["su2026"], "su2026": copy.deepcopy(paper | changes)}
+
+
+def layout(figure, **changes):
+    figure = {"title": "A figure", "caption": "Its caption.", "regimes": ["low"], **figure}
+    content = config(**changes)
+    content["su2026"]["figures"] = {"fig": figure}
+    return checks.checked(content).papers["su2026"].figures["fig"]
+
+
+def lines(*pairs, **look):
+    return {"lines": [{"experiment": name, "curve": curve, **look} for name, curve in pairs]}
+
+
+def labels(figure, **changes):
+    return [line.label for line in layout(figure, **changes).lines]
+
+
+def grid(*curves, experiments=("krr",)):
+    return {"experiments": list(experiments), "curves": list(curves)}
+
+
+def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
+    shown = "clone", "upper", "lower", "joint"
+    assert labels(grid(*shown)) == [
+        "clone",
+        "upper bound, single report",
+        "lower bound, single report",
+        "upper bound, 4-joint",
+    ]
+    assert labels(grid("upper", "lower")) == ["upper bound", "lower bound"]
+
+
+def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
+    mixed = layout(grid("upper", "joint", experiments=["krr", "blh"]))
+    assert [panel.subject for panel in mixed.panels[0]] == ["10-RR", "BLH"]
+    joint = layout(lines(("krr", "joint")) | {"regimes": ["low", "large"]})
+    assert [panel.subject for panel in joint.panels[0]] == ["4-joint of 10-RR"] * 2
+
+
+def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
+    figure = lines(("krr", "clone"), ("krr", "upper"), ("blh", "upper"))
+    assert labels(figure) == ["clone", "10-RR: upper bound", "BLH: upper bound"]
+    assert layout(figure).panels[0][0].subject == ""
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.01, "0.01"), (1, "1")])
+def test_a_delta_that_depends_on_n_is_told_as_such(share, text):
+    found = layout(grid("upper"), setting={"delta": {"over_n": share}})
+    assert found.panels[0][0].setting == rf"low $\varepsilon_0$ = 0.1, $\delta$ = ${text}/n$"
+
+
+def test_lines_tell_the_settings_that_they_do_not_share():
+    known = config()["su2026"]["experiments"]
+    stricter = {**known["krr"], "setting": {"delta": 1e-8}}
+    figure = lines(("krr", "upper"), ("strict", "upper"))
+    found = layout(figure, experiments={**known, "strict": stricter})
+    assert [line.label for line in found.lines] == [
+        r"upper bound, $\delta$ = $10^{-6}$",
+        r"upper bound, $\delta$ = $10^{-8}$",
+    ]
+    assert found.panels[0][0].subject == "10-RR"
+    assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
+
+
+def test_ratios_are_called_like_the_line_that_others_are_divided_by():
+    figure = lines(("krr", "upper"), ("blh", "upper")) | {"regimes": ["low", "large"]}
+    found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}})
+    divisors = [str(panel.divisor) for panel in found.panels[1]]
+    assert divisors == ["blh/low/upper", "blh/large/upper"]
+    assert (found.divisor, found.limits) == ("BLH: upper bound", None)
+    worded = lines(("krr", "upper"), label="mine")
+    reference = {"experiment": "krr", "curve": "upper"}
+    assert layout(worded | {"ratio": reference}).divisor == "mine"
+    reference |= {"label": "ours", "limits": [0.5, 2]}
+    found = layout(worded | {"ratio": reference})
+    assert (found.divisor, found.limits) == ("ours", (0.5, 2.0))
+    reference = {"experiment": "blh", "curve": "lower"}
+    assert layout(worded | {"ratio": reference}).divisor == "BLH: lower bound"
+
+
+@pytest.mark.parametrize("limits", [[1], [1, 2, 3], [2, 1], [1, 1], []])
+def test_limits_are_two_ends(limits):
+    ratio = {"experiment": "krr", "curve": "upper", "limits": limits}
+    words = (
+        r"^config/su2026.yaml: figures.fig.ratio.limits is \[.*\]; "
+        r"it must be a list of two numbers, the smaller one first$"
+    )
+    with pytest.raises(ConfigError, match=words):
+        layout(lines(("krr", "upper")) | {"ratio": ratio})
+
+
+@pytest.mark.parametrize("text", ["上限", "limit 🎈"])
+def test_characters_that_figures_cannot_show_are_refused(text):
+    words = (
+        r"^config/su2026.yaml: figures.fig.title is .*; the font of the figures has no character"
+    )
+    with pytest.raises(ConfigError, match=words):
+        layout(grid("upper") | {"title": text})

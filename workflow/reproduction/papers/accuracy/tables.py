@@ -1,0 +1,111 @@
+"""Maps of the mechanism with the least error, over numbers of values and of users."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import pandas as pd
+
+from reproduction.papers.accuracy import BestMechanisms
+from reproduction.papers.tables import Context, Page, TableCode
+from shufflebounds.bounds.ranking import Choice, choose
+from shufflebounds.core.enclosure import outward
+from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.looks import mechanism_look
+from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.curves.plotting.texts import number, three_digits
+
+# How maps call mechanisms, each with a first letter of its own; others have their own names.
+_LABELS: Mapping[str, str] = {
+    "krr": "Randomized response",
+    "subset": "Subsets",
+    "local_hash": "Local hashing",
+    "hadamard_blocks": "Hadamard response in blocks",
+    "dump": "Dummies and randomized response",
+    "cheu_zhilyaev": "Noisy vectors",
+}
+
+
+def _compute(given: BestMechanisms, _: Context) -> pd.DataFrame:
+    """A row for each ε, number of values and number of users; errors are over the curator's."""
+    rows = []
+    for eps, values, n in itertools.product(given.eps, given.values, given.n):
+        found = choose(
+            values,
+            n=n,
+            eps=eps,
+            delta=given.delta,
+            most_eps0=given.most_eps0,
+            most_messages=given.most_messages,
+        )
+        best, second = found.choices[:2]
+        krr = next(one for one in found.choices if one.name == "krr")
+        errors = (best.mse.lower, best.mse.upper, second.mse.upper, krr.mse.upper)
+        row: list[float | str] = [eps, given.delta, given.most_eps0, values, n]
+        row += [best.name, _described(best), best.eps0.lower, _described(second)]
+        rows.append([*row, *(error / found.curator_mse for error in errors)])
+    columns = "eps delta most_eps0 values n best described eps0 second lower upper next krr"
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+def _described(choice: Choice) -> str:
+    free = {
+        name: value for name, value in choice.parameters.items() if name not in ("k", "domain_size")
+    }
+    return " ".join([choice.name, *(f"{value:.6g}" for value in free.values())])
+
+
+def _page(frame: pd.DataFrame) -> Page:
+    first = frame.iloc[0]
+    cap = f" and $\\varepsilon_0\\le{first['most_eps0']:g}$" if first["most_eps0"] < 300.0 else ""
+    return Page.of(
+        frame,
+        [
+            (r"$\varepsilon$", "{eps:g}"),
+            ("values", "{values}"),
+            ("n", "{n}"),
+            ("best", "{described}"),
+            (r"$\varepsilon_0$", lambda row: outward(row["eps0"], up=False)),
+            ("", lambda row: three_digits(row["upper"])),
+            ("next", "{second}"),
+            ("", lambda row: three_digits(row["next"])),
+            ("krr", lambda row: three_digits(row["krr"])),
+        ],
+        title="The mechanism with the least error",
+        above="Total squared error of a histogram over that of a trusted curator, at equal "
+        rf"certified $(\varepsilon,\delta)$, $\delta$ = {first['delta']:g}{cap}: of the best "
+        "mechanism, of the next one and of randomized response.",
+    )
+
+
+def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """A map for every ε: values upwards, users to the right."""
+    views = [_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
+    quantity = "squared error over that of a trusted curator"
+    return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
+
+
+def _view(panel: pd.DataFrame, eps: str) -> View:
+    columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
+    lines = []
+    for name, cells in panel.groupby("best", sort=False):
+        drawn = Drawn(
+            *(
+                cells[key].map(place.index).to_numpy(float)
+                for key, place in (("n", columns), ("values", rows))
+            ),
+            *(cells[end].to_numpy(float) for end in ("lower", "upper")),
+        )
+        label = _LABELS.get(str(name), str(name))
+        lines.append((Line(label, mechanism_look(str(name))), drawn))
+    return View(
+        title=[f"ε = {eps}"],
+        lines=lines,
+        y_label="number of values $k$",
+        x_ticks=[number(n) for n in columns],
+        y_ticks=[number(k) for k in rows],
+    )
+
+
+TABLE = TableCode(_compute, _page, _sheet)

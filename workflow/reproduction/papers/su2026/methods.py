@@ -1,0 +1,81 @@
+"""The diagram of methods, Figure 1 of arXiv 2504.07414.
+
+The text of the paper that is at hand has the caption of this figure but not its picture. Boxes and
+arrows are those of the text, which says of each arrow where it is shown; config/su2026.yaml has
+them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from reproduction.papers.su2026 import Methods
+from reproduction.papers.tables import Context, Page, TableCode
+from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.looks import line_look
+from shufflebounds.curves.plotting.sheets import Box, Drawn, Sheet, View
+
+# Width of every row of boxes, in units of the distance of two boxes in a row of two.
+_WIDTH = 2.0
+_PAPER, _OURS = "in the paper", "here"
+# The looks of arrows, by where they are shown.
+_LOOKS = {_PAPER: line_look("lower"), _OURS: line_look("stronger_clone")}
+_MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not in the paper)"
+
+
+def measure(given: Methods, _: Context) -> pd.DataFrame:
+    """The arrows, one a row, with the texts and places of the boxes at both ends."""
+    boxes = {
+        name: Box(text, (i + 0.5) * _WIDTH / len(row), float(len(given.rows) - 1 - level))
+        for level, row in enumerate(given.rows)
+        for i, (name, text) in enumerate(row.items())
+    }
+    rows = []
+    for arrow in given.arrows:
+        start, end = boxes[arrow.start], boxes[arrow.end]
+        rows.append(
+            {
+                "start": start.text,
+                "end": end.text,
+                "why": arrow.why,
+                "shown": _OURS if arrow.is_ours else _PAPER,
+                "start_x": start.x,
+                "start_y": start.y,
+                "end_x": end.x,
+                "end_y": end.y,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def page(frame: pd.DataFrame) -> Page:
+    """The arrows as a list."""
+    return Page.of(
+        frame,
+        [
+            ("from", "{start}"),
+            ("to a bound that is no larger", "{end}"),
+            ("why", "{why}"),
+        ],
+        title="The hierarchy of methods",
+        above="The arrows of the diagram: the second bound is at most the first.",
+    )
+
+
+def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """The diagram."""
+    boxes: dict[Box, None] = {}
+    lines = []
+    for row in frame.to_dict("records"):
+        start = Box(row["start"], row["start_x"], row["start_y"])
+        end = Box(row["end"], row["end_x"], row["end_y"])
+        boxes |= {start: None, end: None}
+        places = np.array([[start.x, end.x], [start.y, end.y]])
+        line = Line(f"shown {row['shown']}", _LOOKS[row["shown"]], name=row["why"])
+        lines.append((line, Drawn.line(*places)))
+    view = View((), lines, "", boxes=tuple(boxes))
+    return Sheet(title, [[view]], _MEANING, "method", "bound")
+
+
+TABLE = TableCode(measure, page, sheet)

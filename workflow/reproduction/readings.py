@@ -1,0 +1,89 @@
+"""What jobs read: their paper's plan, curves and tables as they are wanted, run times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reproduction import stale
+from reproduction.configuration import checks
+from reproduction.papers import tables as table_files
+from reproduction.papers.judging import Evidence
+from reproduction.plan import Paper
+from shufflebounds.curves import curve
+from shufflebounds.curves.plotting.sheets import Sheet, of_curves
+from shufflebounds.curves.storage import CurveName
+
+
+def paper(job: Any) -> Paper:
+    """The plan of the paper that a job is about, from its configuration and wildcards."""
+    name = job.wildcards.paper
+    return checks.trusted(job.config, name).papers[name]
+
+
+def curves(
+    paper: Paper, names: Sequence[CurveName], paths: Sequence[str]
+) -> dict[CurveName, pd.DataFrame]:
+    """The tables of some curves.
+
+    Raises ValueError, which tells how to make it anew, for a file that is not the curve wanted.
+    """
+    frames = {}
+    for name, path in zip(names, paths, strict=True):
+        verify = partial(curve.verify, name=name, specification=paper.curves[name])
+        stale.require(verify, path)
+        frames[name] = curve.read(path)
+    return frames
+
+
+def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
+    """What a figure shows, of the files of its curves or the one of its table.
+
+    Raises ValueError as `curves` does.
+    """
+    drawn = paper.figures[figure]
+    if isinstance(drawn, str):
+        table = paper.tables[drawn]
+        stale.require(lambda path: table_files.verify(path, table.digest), str(paths))
+        made = table.kind.load_code().sheet
+        assert made is not None  # of a kind that is drawn
+        shown = made(table_files.read(str(paths)), paper.titles[figure])
+        return replace(shown, source=paper.sources[figure])
+    return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
+
+
+def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:
+    """All tables one below the other."""
+    return pd.concat(frames.values(), ignore_index=True)
+
+
+def evidence(paper: Paper, frames: Mapping[CurveName, pd.DataFrame]) -> dict[str, Evidence]:
+    """For each claim the curves that are to show it, and their mechanisms."""
+    mechanisms = {
+        str(paper.curves[name].reports.mechanism): paper.curves[name].reports.mechanism
+        for name in frames
+    }
+    return {
+        claim: Evidence(pd.concat([frames[name] for name in names]), mechanisms)
+        for claim, names in paper.claims.items()
+    }
+
+
+def seconds(curves: Iterable[pd.DataFrame], benchmarks: Iterable[str | Path]) -> pd.DataFrame:
+    """One row per curve: what it is, and the wall seconds of the job that computed it.
+
+    Raises ValueError, naming the file, for a benchmark that does not hold them.
+    """
+    known = ["experiment", "regime", "curve", "bound", "k_joint"]
+    rows = []
+    for frame, path in zip(curves, benchmarks, strict=True):
+        benchmark = pd.read_csv(path, sep="\t")
+        if "s" not in benchmark or benchmark["s"].isna().any():
+            raise ValueError(f"{path} holds no run time; delete the curve it belongs to and rerun")
+        rows.append({**frame.loc[0, known].to_dict(), "seconds": float(benchmark["s"].mean())})
+    return pd.DataFrame(rows, columns=[*known, "seconds"])
