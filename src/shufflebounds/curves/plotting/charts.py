@@ -69,10 +69,9 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     The data of panel i are called ``panel_i``. A row of it is a point: its ``curve``, ``x`` and
     ``y``, and ``value``, the text of a table's cell.
     """
-    views = sheet.views
-    if views[0].boxes:
+    views, is_map = sheet.views, sheet.is_map
+    if sheet.is_diagram:
         return _picture(sheet, caption)
-    is_map = bool(views[0].y_ticks)
     styles = {name: _style(line.look) for view in views for line, _, name in _named(view)}
     panels = [
         _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
@@ -223,33 +222,37 @@ def _shown(view: View, curve: Drawn) -> list[float | None]:
 
 
 def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
-    """Points of all lines of a panel. Thick lines come first, since later ones lie over them.
+    """Yield the points of all lines of a panel, thick lines first, since later ones lie over them.
 
     Those of the lower end of a band have its upper end as ``top``.
     """
-    quantity = plain(sheet.quantity)
-    # Ratios are read without their enclosures where another panel has those.
-    has_axes = not all(view.is_ratio for view in sheet.views)
     lowest, top = view.band or (None, None)
     for line, curve, name in sorted(_named(view), key=lambda entry: -entry[0].look.width):
         step = max(1, curve.x.size // MARKERS)
         tops = _shown(view, top) if top and curve is lowest else [None] * curve.x.size
         for i, (y, top_) in enumerate(zip(_shown(view, curve), tops, strict=True)):
-            enclosure = _enclosure(float(curve.lower[i]), float(curve.upper[i]))
-            value = f"{curve.y[i]:.4g}"
-            if plain(view.y_label) == quantity:
-                value = enclosure or value
-            elif enclosure and not (view.is_ratio and has_axes):
-                value += f" ({quantity} {'in ' * enclosure.startswith('[')}{enclosure})"
             point = {
                 "curve": name,
                 "x": float(f"{curve.x[i]:.6g}"),
                 "y": y,
                 "top": top_,
-                "value": value,
+                "value": _value(view, sheet, curve, i),
                 "is_marked": (line.look.marker and i % step == 0) or None,
             }
             yield {key: cell for key, cell in point.items() if cell is not None}
+
+
+def _value(view: View, sheet: Sheet, curve: Drawn, i: int) -> str:
+    """Return what a table says of a point: the number drawn, and the enclosure behind it."""
+    quantity, number = plain(sheet.quantity), f"{curve.y[i]:.4g}"
+    enclosure = _enclosure(float(curve.lower[i]), float(curve.upper[i]))
+    if plain(view.y_label) == quantity:
+        return enclosure or number
+    # A ratio is read without its enclosure if another panel has that.
+    is_elsewhere = view.is_ratio and not all(other.is_ratio for other in sheet.views)
+    if is_elsewhere or not enclosure:
+        return number
+    return f"{number} ({quantity} {'in ' * enclosure.startswith('[')}{enclosure})"
 
 
 def _enclosure(lower: float, upper: float) -> str:

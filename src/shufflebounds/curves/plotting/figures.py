@@ -168,48 +168,66 @@ def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
 
 
 def _figure(sheet: Sheet, titled: bool) -> Figure:
-    rows, columns = len(sheet.rows), len(sheet.rows[0])
-    is_map, boxes = bool(sheet.views[0].y_ticks), sheet.views[0].boxes
-    width = PAGE_WIDTH if columns > 1 else COLUMN_WIDTH
-    height = PANEL_HEIGHT if rows > 1 else LONE_PANEL_HEIGHT
-    if is_map:
-        height = len(sheet.views[0].y_ticks) * CELL_HEIGHT + MAP_EDGE
-    elif boxes:
-        height = (max(box.y for box in boxes) + 1.0) * BOX_ROW_HEIGHT
-    panel_width = (width - (0.5 if is_map else LABEL_WIDTH + 0.5)) / columns
-    fig = Figure((width, rows * height), layout="constrained")
+    """Return the figure of a sheet, in the theme that is set."""
+    width, row_height = _size(sheet)
+    fig = Figure((width, len(sheet.rows) * row_height), layout="constrained")
     # Texts are measured alike, whatever backend a user has.
     FigureCanvasAgg(fig)
     grid = fig.subplots(
-        rows,
-        columns,
+        len(sheet.rows),
+        len(sheet.rows[0]),
         squeeze=False,
-        sharex=False if is_map else "col",
+        sharex=False if sheet.is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
     )
+    label_height = row_height - MAP_EDGE * sheet.is_map
+    beside = 0.5 if sheet.is_map else LABEL_WIDTH + 0.5
     for axes, views in zip(grid, sheet.rows, strict=True):
-        for i, (ax, view) in enumerate(zip(axes, views, strict=True)):
-            if is_map:
-                _map(ax, view, _color_limits(sheet))
-            elif boxes:
-                _diagram(ax, view)
-            else:
-                _plot(ax, view)
-            ax.set_title(typeset(_panel_title(view, panel_width)))
-            if i and view.y_ticks and view.y_ticks == views[0].y_ticks:
-                ax.set_yticklabels([])
-            if i == 0 or view.y_label != views[i - 1].y_label:
-                ax.set_ylabel(typeset(_broken(view.y_label, height - MAP_EDGE * is_map)))
+        for ax, view in zip(axes, views, strict=True):
+            _draw_panel(ax, view, sheet)
+            ax.set_title(typeset(_panel_title(view, (width - beside) / len(views))))
+        _label_rows(axes, views, label_height)
     fig.align_ylabels()
-    x_label = _broken(sheet.x_label, width) if boxes else sheet.x_label
-    fig.supxlabel(typeset(x_label + (_key(sheet, width) if is_map else "")))
+    x_label = _broken(sheet.x_label, width) if sheet.is_diagram else sheet.x_label
+    fig.supxlabel(typeset(x_label + (_key(sheet, width) if sheet.is_map else "")))
     if titled:
         title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
         fig.suptitle(title, x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
-    if not (is_map or boxes):
+    if not (sheet.is_map or sheet.is_diagram):
         _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
+
+
+def _size(sheet: Sheet) -> tuple[float, float]:
+    """Return the width of a figure and the height of a row of its panels, in inches."""
+    width = PAGE_WIDTH if len(sheet.rows[0]) > 1 else COLUMN_WIDTH
+    first = sheet.views[0]
+    if sheet.is_map:
+        return width, len(first.y_ticks) * CELL_HEIGHT + MAP_EDGE
+    if sheet.is_diagram:
+        return width, (max(box.y for box in first.boxes) + 1.0) * BOX_ROW_HEIGHT
+    return width, PANEL_HEIGHT if len(sheet.rows) > 1 else LONE_PANEL_HEIGHT
+
+
+def _draw_panel(ax: Axes, view: View, sheet: Sheet) -> None:
+    """Draw a map, a diagram or lines."""
+    if sheet.is_map:
+        _map(ax, view, _color_limits(sheet))
+    elif sheet.is_diagram:
+        _diagram(ax, view)
+    else:
+        _plot(ax, view)
+
+
+def _label_rows(axes: Sequence[Axes], views: Sequence[View], height: float) -> None:
+    """Label the y axes of a row of panels; what the panel to the left says is not repeated."""
+    axes[0].set_ylabel(typeset(_broken(views[0].y_label, height)))
+    for ax, view, left in zip(axes[1:], views[1:], views, strict=False):
+        if view.y_ticks and view.y_ticks == views[0].y_ticks:
+            ax.set_yticklabels([])
+        if view.y_label != left.y_label:
+            ax.set_ylabel(typeset(_broken(view.y_label, height)))
 
 
 def _broken(text: str, width: float) -> str:

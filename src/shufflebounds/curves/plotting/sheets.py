@@ -175,6 +175,16 @@ class Sheet:
         """Its panels, row by row."""
         return [view for row in self.rows for view in row]
 
+    @property
+    def is_map(self) -> bool:
+        """Whether its panels are maps."""
+        return bool(self.views[0].y_ticks)
+
+    @property
+    def is_diagram(self) -> bool:
+        """Whether its panels are diagrams."""
+        return bool(self.views[0].boxes)
+
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     """The sheet of some curve tables put together.
