@@ -26,7 +26,7 @@ import timing_figure
 
 import shufflebounds as sb
 from reproduction.papers.su2026 import algorithm7
-from shufflebounds.curves.storage import write_text
+from shufflebounds.curves.files import write_text
 
 COLUMNS = (
     "what",  # "growth" of sb.epsilon with n, or a "rival" of it at the same n

@@ -7,7 +7,7 @@ with job.running(snakemake) as given:
     from reproduction.papers import judging
     from reproduction.papers import tables as table_files
     from reproduction.papers.base import research
-    from shufflebounds.curves.storage import write_text
+    from shufflebounds.curves.files import write_text
 
     paper = readings.paper(given)
     frames = readings.curves(paper, paper.claimed_curves, given.input.curves)

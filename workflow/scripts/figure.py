@@ -6,8 +6,8 @@ with job.running(snakemake) as given:
     import json
 
     from reproduction import readings
+    from shufflebounds.curves.files import write_text
     from shufflebounds.curves.plotting import charts, descriptions, figures
-    from shufflebounds.curves.storage import write_text
 
     paper, name = readings.paper(given), given.wildcards.figure
     sheet, caption = readings.sheet(paper, name, given.input.shown), paper.captions[name]

@@ -6,7 +6,7 @@ with job.running(snakemake) as given:
     from pathlib import Path
 
     from reproduction import html_page
-    from shufflebounds.curves.storage import write_text
+    from shufflebounds.curves.files import write_text
 
     text = html_page.page(Path(given.input.page).read_text(encoding="utf-8"))
     write_text(text, given.output.html)

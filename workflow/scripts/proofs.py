@@ -7,7 +7,7 @@ with job.running(snakemake) as given:
 
     from reproduction import proofs, readings
     from reproduction.papers import tables as table_files
-    from shufflebounds.curves.storage import write_text
+    from shufflebounds.curves.files import write_text
 
     paper = readings.paper(given)
     frames = readings.curves(paper, tuple(paper.curves), given.input.curves)

@@ -5,7 +5,7 @@ import job
 with job.running(snakemake) as given:
     from reproduction import readings
     from reproduction.papers import tables as table_files
-    from shufflebounds.curves.storage import write_text
+    from shufflebounds.curves.files import write_text
 
     paper = readings.paper(given)
     table = paper.tables[given.wildcards.table]

@@ -17,7 +17,7 @@ import click
 from shufflebounds.cli import report
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
-from shufflebounds.curves.storage import write_text
+from shufflebounds.curves.files import write_text
 
 # Columns of a terminal whose width is not known, and the longest line of text.
 USUAL_WIDTH = 80

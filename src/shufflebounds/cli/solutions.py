@@ -37,7 +37,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.curves import claim_files
-from shufflebounds.curves.storage import write_text
+from shufflebounds.curves.files import write_text
 from shufflebounds.protocols.base import Candidate
 
 # Relative width of the first estimate of a bound over several rounds, by the quantity.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shufflebounds.curves import storage
+from shufflebounds.curves import files, storage
 
 COLUMNS = ("name", "value")
 ROWS = [("a,b", 0.1), ('"c"', 1e-300), ("", None), ("nan", float("nan")), ("5", 10**15)]
@@ -100,7 +100,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fails)
     for write in (
         lambda: storage.write(COLUMNS, ROWS, path),
-        lambda: storage.write_text("new", path),
+        lambda: files.write_text("new", path),
     ):
         with pytest.raises(OSError, match="disk full"):
             write()
@@ -114,16 +114,16 @@ def test_nobody_can_redirect_what_is_written(tmp_path):
     other.write_text("kept", encoding="utf-8")
     for name in (".table.csv.{}.part", "table.csv.{}.part", ".{}.part"):
         (tmp_path / name.format(os.getpid())).symlink_to(other)
-    storage.write_text("new", table)
+    files.write_text("new", table)
     assert (table.read_text("utf-8"), other.read_text("utf-8")) == ("new", "kept")
 
 
 def test_a_name_that_is_taken_is_not_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.secrets, "token_hex", lambda _: "taken")
+    monkeypatch.setattr(files.secrets, "token_hex", lambda _: "taken")
     (tmp_path / "other").write_text("kept", encoding="utf-8")
     (tmp_path / ".taken.part").symlink_to(tmp_path / "other")
     with pytest.raises(FileExistsError):
-        storage.write_text("new", tmp_path / "table.csv")
+        files.write_text("new", tmp_path / "table.csv")
     assert (tmp_path / "other").read_text("utf-8") == "kept"
 
 
@@ -132,7 +132,7 @@ def test_permissions_are_those_of_the_file_before_or_of_a_new_one(tmp_path):
     plain.write_text("", encoding="utf-8")
     private.touch(mode=0o600)
     for path in (new, private):
-        storage.write_text("text", path)
+        files.write_text("text", path)
     assert new.stat().st_mode == plain.stat().st_mode
     assert private.stat().st_mode & 0o777 == 0o600
 
@@ -163,7 +163,7 @@ def test_a_link_is_followed(tmp_path):
     kept.parent.mkdir()
     link.symlink_to(kept)
     for text in ("new", "newer"):
-        storage.write_text(text, link)
+        files.write_text(text, link)
         assert link.is_symlink()
         assert kept.read_text(encoding="utf-8") == text
         assert [entry.name for entry in kept.parent.iterdir()] == ["table.csv"]
@@ -177,7 +177,7 @@ def test_a_pipe_is_written_to(tmp_path):
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     ours, theirs = os.pipe()
     for path, source in ((pipe, reader), (link, reader), (f"/proc/self/fd/{theirs}", ours)):
-        storage.write_text("a table", path)
+        files.write_text("a table", path)
         assert os.read(source, 100) == b"a table"
     for descriptor in (reader, ours, theirs):
         os.close(descriptor)
@@ -188,15 +188,15 @@ def test_a_pipe_is_written_to(tmp_path):
 def test_a_full_device_stays_a_device(device):
     full = device("full", 7)
     with pytest.raises(OSError, match="No space left on device"):
-        storage.write_text("a table", full)
+        files.write_text("a table", full)
     assert full.is_char_device()
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
     with pytest.raises(IsADirectoryError):
-        storage.write_text("a table", tmp_path)
+        files.write_text("a table", tmp_path)
 
 
 def test_texts_are_written_as_they_are(tmp_path):
-    storage.write_text("ε₀\n", tmp_path / "page.md")
+    files.write_text("ε₀\n", tmp_path / "page.md")
     assert (tmp_path / "page.md").read_bytes() == "ε₀\n".encode()

@@ -35,7 +35,7 @@ from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
-from shufflebounds.curves.storage import write_text
+from shufflebounds.curves.files import write_text
 
 # What single values of a configuration may be: names, texts, lists, and numbers within limits.
 #

@@ -29,10 +29,10 @@ from PIL.PngImagePlugin import PngInfo
 from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
+from shufflebounds.curves.files import write_bytes
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, Look
 from shufflebounds.curves.plotting.sheets import FloatArray, Sheet, View
 from shufflebounds.curves.plotting.texts import number, three_digits, typeset, wrapped
-from shufflebounds.curves.storage import write_bytes
 
 # Widths of a figure in inches: a column and a page of a two-column paper.
 COLUMN_WIDTH = 3.5

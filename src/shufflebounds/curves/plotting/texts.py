@@ -32,6 +32,17 @@ _GREEK = {"ε₀": SYMBOLS["eps0"], "ε": SYMBOLS["eps"], "δ": SYMBOLS["delta"]
 _SYMBOL = re.compile(r"ε₀|ε|δ|(?<![\w$\\'’-])[A-Za-z](?= [=→≤≥<>] )")
 # A blank beside a relation.
 _JOINT = re.compile(r"(?<=[=→≤≥<>×]) | (?=[=→≤≥<>×] )")
+# Parts of a formula in Matplotlib's notation, which `plain` turns into Unicode.
+_ONE_FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
+_SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|(.))")
+_COMMAND = re.compile(r"\\([A-Za-z]+)|\\(.)")
+_NAMES = {
+    **{"varepsilon": "ε", "epsilon": "ε", "cdot": "·", "times": "×", "to": "→", "infty": "∞"},
+    **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "prime": "′", "quad": " "},
+}
+_UPPER = str.maketrans("0123456789+−nε", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ")
+_LOWER = str.maketrans("0123456789+−n", "₀₁₂₃₄₅₆₇₈₉₊₋ₙ")
+# Whole numbers of up to so many digits are written out.
 _PLAIN_DIGITS = 4
 # Numbers below it are powers of ten.
 SMALLEST_PLAIN = 0.01
@@ -120,19 +131,6 @@ def wrapped(text: str, width: int) -> str:
 
 def _italic(match: re.Match[str]) -> str:
     return _GREEK.get(match[0], f"${match[0]}$")
-
-
-# Matplotlib's formulas as plain Unicode, for where none can be set: ``$10^{-6}$`` is 10⁻⁶.
-
-_ONE_FORMULA = re.compile(r"(?<!\\)\$(.*?)(?<!\\)\$")
-_SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|(.))")
-_COMMAND = re.compile(r"\\([A-Za-z]+)|\\(.)")
-_NAMES = {
-    **{"varepsilon": "ε", "epsilon": "ε", "cdot": "·", "times": "×", "to": "→", "infty": "∞"},
-    **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "prime": "′", "quad": " "},
-}
-_UPPER = str.maketrans("0123456789+−nε", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ")
-_LOWER = str.maketrans("0123456789+−n", "₀₁₂₃₄₅₆₇₈₉₊₋ₙ")
 
 
 def plain(text: str) -> str:
