@@ -35,44 +35,48 @@ Claim = dict[str, Any]
 def described(randomizer: Randomizer) -> Claim | None:
     """What a claim says of a randomizer; None where the program does not define it."""
     if isinstance(randomizer, Subsampled):
-        one = described(randomizer.randomizer)
-        return None if one is None or "rate" in one else {**one, "rate": randomizer.rate}
+        sampled = described(randomizer.randomizer)
+        if sampled is None or "rate" in sampled:
+            return None
+        return {**sampled, "rate": randomizer.rate}
     if isinstance(randomizer, Joint):
-        one = described(randomizer.parts[0])
-        if one is None or {"rate", "reports"} & one.keys() or len({*randomizer.parts}) > 1:
+        part = described(randomizer.parts[0])
+        if part is None or {"rate", "reports"} & part.keys() or len({*randomizer.parts}) > 1:
             return None
-        if isinstance(one["mechanism"], list):
+        if isinstance(part["mechanism"], list):
             return None
-        return {**one, "reports": len(randomizer.parts)}
+        return {**part, "reports": len(randomizer.parts)}
     if isinstance(randomizer, MatrixRandomizer) and not isinstance(randomizer, KFold):
         return {"mechanism": randomizer.matrix().tolist()}
-    for name, own in VERIFIED.items():
+    for name, parameters in VERIFIED.items():
         if type(randomizer) is registry.mechanism(name):
             if getattr(randomizer, "domain", "binary") != "binary":
                 return None
-            return {"mechanism": name, **{x: getattr(randomizer, x) for x in ("eps0", *own)}}
+            return {"mechanism": name, **{x: getattr(randomizer, x) for x in ("eps0", *parameters)}}
     return None
 
 
-def upper(bound: str, what: Claim, n: int, delta: float, eps: float, rounds: int = 1) -> Claim:
+def upper(bound: str, reports: Claim, n: int, delta: float, eps: float, rounds: int = 1) -> Claim:
     """That D(ε) ≤ δ, by the bound ``blanket`` or, of one report and round, ``all``."""
-    several = {} if rounds == 1 else {"rounds": rounds}
-    return {"bound": bound, **what, "n": n, "delta": delta, "eps": eps, **several}
+    composed = {} if rounds == 1 else {"rounds": rounds}
+    return {"bound": bound, **reports, "n": n, "delta": delta, "eps": eps, **composed}
 
 
 def lower(
-    others: str, what: Claim, n: int, delta: float, eps: float, inputs: str = ""
+    others: str, reports: Claim, n: int, delta: float, eps: float, inputs: str = ""
 ) -> Claim | None:
     """That D(ε) ≥ δ of the datasets in which all others hold `others`; None if that is unknown.
 
     Of a matrix `inputs` are the victim's, such as ``0 against 3``.
     """
-    if isinstance(what["mechanism"], list):
+    if isinstance(reports["mechanism"], list):
         datasets = [int(row) for row in [*inputs.split(" against "), others] if row.isdigit()]
     else:
-        held = {_OTHERS.get(one) for one in others.replace(",", " ").split()}
-        datasets = [0, 1, *(row for row in held if row is not None and len(held) == 1)]
+        inputs_of_others = {_OTHERS.get(name) for name in others.replace(",", " ").split()}
+        datasets = [0, 1, *(x for x in inputs_of_others if x is not None)]
+        if len(inputs_of_others) > 1:
+            return None
     if len(datasets) != 3:
         return None
-    claim = {"bound": "pair", **what, "n": n, "delta": delta, "eps": eps}
+    claim = {"bound": "pair", **reports, "n": n, "delta": delta, "eps": eps}
     return {**claim, "datasets": datasets}

@@ -54,17 +54,17 @@ class Curve:
     points: tuple[Point, ...]
 
     def __repr__(self) -> str:
-        asked = self.specification
+        specification = self.specification
         return (
-            f"Curve({asked.bound.name} {asked.quantity} of {self.name.curve} at "
-            f"{len(self.points)} values of {asked.axis.name})"
+            f"Curve({specification.bound.name} {specification.quantity} of {self.name.curve} at "
+            f"{len(self.points)} values of {specification.axis.name})"
         )
 
     @property
     def enclosures(self) -> Enclosures:
-        """Of its points, along the axis."""
-        found = [point.answer.enclosure for point in self.points]
-        lower, upper = np.array([(one.lower, one.upper) for one in found]).T
+        """The enclosures of its points, along the axis."""
+        enclosures = [point.answer.enclosure for point in self.points]
+        lower, upper = np.array([(ends.lower, ends.upper) for ends in enclosures]).T
         return Enclosures(lower, upper)
 
     def frame(self) -> pd.DataFrame:
@@ -98,12 +98,12 @@ def columns(quantity: str) -> tuple[str, ...]:
 def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
     """The rows of its table, with cells as in `columns`."""
     quantity = curve.specification.quantity
-    constant = _constant(curve.name, curve.specification)
+    constant = _constant_cells(curve.name, curve.specification)
     for point in curve.points:
         answer = point.answer
         cells = {
             **constant,
-            **_of_setting(point.setting),
+            **_setting_cells(point.setting),
             "distance": len(answer.differing.split()) or None,
             "differing": answer.differing,
             "inputs": answer.inputs,
@@ -150,16 +150,16 @@ def verify(path: str | os.PathLike[str], name: CurveName, specification: Specifi
     The sentence names the file, the column, the value found and the one wanted. Looks at every
     row, without computing any; costs about half a millisecond.
     """
-    found = storage.columns(path)
-    _require_columns(path, found)
+    cells = storage.columns(path)
+    _require_columns(path, cells)
     settings = list(specification.settings)
-    storage.require(path, found, _constant(name, specification), but="digest")
-    storage.require_rows(path, found, [_of_setting(setting) for setting in settings])
+    storage.require(path, cells, _constant_cells(name, specification), but="digest")
+    storage.require_rows(path, cells, [_setting_cells(setting) for setting in settings])
     if specification.distance is not None:
-        storage.require(path, found, {"distance": specification.distance})
-    storage.require(path, found, {"digest": specification.digest})
+        storage.require(path, cells, {"distance": specification.distance})
+    storage.require(path, cells, {"digest": specification.digest})
     quantity = specification.quantity
-    ends = zip(found[f"{quantity}_lower"], found[f"{quantity}_upper"], strict=True)
+    ends = zip(cells[f"{quantity}_lower"], cells[f"{quantity}_upper"], strict=True)
     for setting, pair in zip(settings, ends, strict=True):
         if not any(pair):
             continue  # left empty for want of precision
@@ -182,6 +182,7 @@ def shortfalls(curve: Curve) -> list[str]:
 
 
 def _points(name: CurveName, specification: Specification) -> Iterator[Point]:
+    """Yield the points of a curve, along the axis."""
     bound = specification.bound
     # Compositions have a width of their own.
     numerics = Numerics() if specification.has_rounds else specification.numerics
@@ -200,8 +201,8 @@ def _points(name: CurveName, specification: Specification) -> Iterator[Point]:
         yield from map(Point, settings, answers)
 
 
-def _constant(name: CurveName, specification: Specification) -> dict[str, Any]:
-    """Columns that are the same in all rows."""
+def _constant_cells(name: CurveName, specification: Specification) -> dict[str, Any]:
+    """Return the cells that are the same in all rows, by column."""
     bound, numerics = specification.bound, specification.numerics
     # Compositions have a width of their own.
     promised = bound.is_divergence and numerics.rtol is not None and not specification.has_rounds
@@ -221,12 +222,13 @@ def _constant(name: CurveName, specification: Specification) -> dict[str, Any]:
     }
 
 
-def _of_setting(setting: Setting) -> dict[str, Any]:
-    given = dict.fromkeys(NAMES) | setting.given()
-    return {key: None if isinstance(value, OverN) else value for key, value in given.items()}
+def _setting_cells(setting: Setting) -> dict[str, Any]:
+    """Return the cells of a setting by column; δ in terms of n has none."""
+    cells = dict.fromkeys(NAMES) | setting.given()
+    return {key: None if isinstance(value, OverN) else value for key, value in cells.items()}
 
 
-def _require_columns(path: str | os.PathLike[str], found: Iterable[str]) -> None:
-    names = tuple(found)
+def _require_columns(path: str | os.PathLike[str], headings: Iterable[str]) -> None:
+    names = tuple(headings)
     if not any(names == columns(quantity) for quantity in QUANTITIES):
         raise ValueError(f"{path} is not a curve file")

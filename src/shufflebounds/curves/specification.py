@@ -70,13 +70,13 @@ class Specification:
                 f"{self.bound.name}, got {self.quantity!r}"
             )
         # What the quantity does not depend on, or the axis gives, is no part of it.
-        wanted = needed(self.quantity, self.reports)
-        known = wanted | OPTIONAL
-        left_open = {name: None for name in NAMES if name not in known - {self.axis.name}}
-        object.__setattr__(self, "setting", self.setting.at(**left_open))
-        if self.axis.name not in known:
+        required = needed(self.quantity, self.reports)
+        allowed = required | OPTIONAL
+        unset = {name: None for name in NAMES if name not in allowed - {self.axis.name}}
+        object.__setattr__(self, "setting", self.setting.at(**unset))
+        if self.axis.name not in allowed:
             raise ValueError(
-                f"x must be one of {', '.join(sorted(known))} for the quantity {self.quantity}, "
+                f"x must be one of {', '.join(sorted(allowed))} for the quantity {self.quantity}, "
                 f"got {self.axis.name}"
             )
         if self.has_rounds and not self.bound.composes:
@@ -88,11 +88,11 @@ class Specification:
                 "distance is only valid for the upper bound of a joint composition, "
                 f"got {self.distance!r} for the bound {self.bound.name}"
             )
-        for name in sorted(wanted - {self.axis.name}):
+        for name in sorted(required - {self.axis.name}):
             if getattr(self.setting, name) is None:
                 raise ValueError(
                     f"{name} is missing; a curve of {self.quantity} along {self.axis.name} needs "
-                    f"{', '.join(sorted(wanted - {self.axis.name}))}"
+                    f"{', '.join(sorted(required - {self.axis.name}))}"
                 )
 
     @property
@@ -122,35 +122,35 @@ class Specification:
         """What the bound looks at, at one setting."""
         return self.bound.seen(self.reports.protocol(setting, self.distance))
 
-    def check(self, tried: dict[object, InfeasibleError | None] | None = None) -> None:
+    def check(self, misfits_by_key: dict[object, InfeasibleError | None] | None = None) -> None:
         """Raise ValueError for what cannot be computed, whatever is too large included.
 
         There may be settings that no protocol fits, which leave a point empty, but not everywhere.
-        What of protocols was `tried` for other curves is not tried again.
+        `misfits_by_key` holds what earlier calls found out about protocols, and is added to.
         """
-        tried = {} if tried is None else tried
+        misfits_by_key = {} if misfits_by_key is None else misfits_by_key
         values = self.axis.values
         # What grows too large does so towards an end of the axis.
-        misfits = self._misfits((min(values), max(values)), tried)
+        misfits = self._misfits((min(values), max(values)), misfits_by_key)
         if all(misfits) and self.axis.name in self.reports.needs:
-            misfits = self._misfits(values, tried)
+            misfits = self._misfits(values, misfits_by_key)
         if misfits[-1] and all(misfits):
             raise misfits[-1]
 
     def _misfits(
-        self, values: Iterable[float], tried: dict[object, InfeasibleError | None]
+        self, values: Iterable[float], misfits_by_key: dict[object, InfeasibleError | None]
     ) -> list[InfeasibleError | None]:
         """Why no protocol fits the setting at each value, if none does."""
-        found = []
+        misfits = []
         for setting in self._at(values):
             key = (self.reports, self.distance, self.decisive(setting))
-            if key not in tried:
-                tried[key] = self._misfit(setting, tried)
-            found.append(tried[key])
-        return found
+            if key not in misfits_by_key:
+                misfits_by_key[key] = self._misfit(setting, misfits_by_key)
+            misfits.append(misfits_by_key[key])
+        return misfits
 
     def _misfit(
-        self, setting: Setting, tried: dict[object, InfeasibleError | None]
+        self, setting: Setting, misfits_by_key: dict[object, InfeasibleError | None]
     ) -> InfeasibleError | None:
         """Why no protocol fits a setting, if none does; ValueError for one that is too large."""
         try:
@@ -159,9 +159,9 @@ class Specification:
             return error
         # How large it gets does not depend on the distance.
         key = (self.reports, self.decisive(setting))
-        if isinstance(protocol, SingleMessage) and key not in tried:
+        if isinstance(protocol, SingleMessage) and key not in misfits_by_key:
             protocol.check_size()
-            tried[key] = None
+            misfits_by_key[key] = None
         return None
 
     def plain(self) -> dict[str, Any]:
@@ -203,25 +203,25 @@ def of_question(
     validation.choice("quantity", quantity, QUANTITIES)
     for key in settings:
         validation.choice("settings", key, NAMES)
-    given = dict(settings)
+    fixed = dict(settings)
     if not isinstance(mechanism, Randomizer):
         reports = registry.parse(mechanism)
-    elif known := description.described(mechanism):
-        given.setdefault("eps0", mechanism.eps0)
-        reports = registry.parse(known)
+    elif parameters := description.described(mechanism):
+        fixed.setdefault("eps0", mechanism.eps0)
+        reports = registry.parse(parameters)
     else:
         reports = Reports(AsGiven(mechanism))
-    if "eps0" in given and "eps0" not in reports.needs:
+    if "eps0" in fixed and "eps0" not in reports.needs:
         raise ValueError(f"eps0 must be left out: {reports.mechanism} has its own")
-    varied = [key for key, value in given.items() if isinstance(value, Mapping) or np.ndim(value)]
+    varied = [key for key, value in fixed.items() if isinstance(value, Mapping) or np.ndim(value)]
     if len(varied) != 1:
         listed = " and ".join(varied) or "none"
         raise ValueError(f"settings must hold one list, the axis of the curve, got {listed}")
-    values = given.pop(varied[0])
+    values = fixed.pop(varied[0])
     return Specification(
         bound=bound(name),
         reports=reports,
-        setting=Setting(**given),
+        setting=Setting(**fixed),
         axis=parse_axis(
             {varied[0]: values if isinstance(values, Mapping) else np.asarray(values).tolist()}
         ),
@@ -238,13 +238,13 @@ def needed(quantity: str, reports: Sent) -> set[str]:
 def read(text: str) -> Specification:
     """The specification of a `Specification.text`."""
     content = json.loads(text)
-    given = {name: content[name] for name in NAMES if name in content}
-    if isinstance(given.get("delta"), dict):
-        given["delta"] = OverN(given["delta"]["over_n"])
+    settings = {name: content[name] for name in NAMES if name in content}
+    if isinstance(settings.get("delta"), dict):
+        settings["delta"] = OverN(settings["delta"]["over_n"])
     return Specification(
         bound=bound(content["bound"]),
         reports=registry.parse(content["mechanism"], content["k_joint"]),
-        setting=Setting(**given),
+        setting=Setting(**settings),
         axis=parse_axis(content["x"]),
         quantity=content["quantity"],
         distance=content.get("distance"),

@@ -65,14 +65,14 @@ def read(path: str | os.PathLike[str]) -> str:
     Raises ValueError, naming the file, where there is no checksum, or not that of the rest.
     """
     try:
-        *lines, rest = Path(path).read_text(encoding="utf-8").split("\n")
+        *lines, end = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
         lines = []
     cut = [line.rpartition(",") for line in lines]
     if not cut or cut[0][2] != CHECKSUM:
         raise ValueError(f"{path} is not a table with a {CHECKSUM}")
     content = [before for before, _, _ in cut]
-    if rest or {checksum for _, _, checksum in cut[1:]} != {_checksum(content)}:
+    if end or {checksum for _, _, checksum in cut[1:]} != {_checksum(content)}:
         raise ValueError(f"{path} has changed since it was written: its {CHECKSUM} does not fit")
     return "\n".join([*content, ""])
 
@@ -85,39 +85,39 @@ def columns(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
 
 def require(
     path: str | os.PathLike[str],
-    found: Mapping[str, Sequence[str]],
-    wanted: Mapping[str, object],
+    cells: Mapping[str, Sequence[str]],
+    expected: Mapping[str, object],
     but: str = "",
 ) -> None:
     """Raise ValueError, naming the file, unless columns hold nothing but what they should.
 
     The column `but` is left out.
     """
-    for name, value in wanted.items():
-        for cell in found[name] if name != but else ():
+    for name, value in expected.items():
+        for cell in cells[name] if name != but else ():
             _require_cell(path, name, cell, value)
 
 
 def require_rows(
     path: str | os.PathLike[str],
-    found: Mapping[str, Sequence[str]],
-    wanted: Sequence[Mapping[str, object]],
+    cells: Mapping[str, Sequence[str]],
+    expected: Sequence[Mapping[str, object]],
 ) -> None:
     """Raise ValueError, naming the file, unless it has just these rows in the columns they name."""
-    size = len(next(iter(found.values()), ()))
-    if size != len(wanted):
-        raise ValueError(f"{path} has {size} rows where {len(wanted)} are wanted")
-    for i, row in enumerate(wanted):
+    size = len(next(iter(cells.values()), ()))
+    if size != len(expected):
+        raise ValueError(f"{path} has {size} rows where {len(expected)} are wanted")
+    for i, row in enumerate(expected):
         for name, value in row.items():
-            _require_cell(path, name, found[name][i], value, f" in row {i + 1}")
+            _require_cell(path, name, cells[name][i], value, f" in row {i + 1}")
 
 
 def _require_cell(
-    path: str | os.PathLike[str], name: str, found: str, wanted: object, where: str = ""
+    path: str | os.PathLike[str], name: str, text: str, expected: object, where: str = ""
 ) -> None:
-    if found != (cell := _cell(wanted)):
+    if text != (cell := _cell(expected)):
         raise ValueError(
-            f"{path} has {name} = {found or 'nothing'}{where} where {cell or 'nothing'} is wanted"
+            f"{path} has {name} = {text or 'nothing'}{where} where {cell or 'nothing'} is wanted"
         )
 
 
