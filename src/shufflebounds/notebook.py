@@ -18,7 +18,7 @@ from shufflebounds.curves.plotting.texts import plain, setting_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-# Of a table.
+# Largest number of rows of a table.
 _MOST_ROWS = 12
 
 
@@ -38,74 +38,80 @@ class Framed:
         return f'<iframe title="figure" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
 
 
-def enclosure(shown: Enclosure) -> str:
-    """An enclosure as an interval."""
-    lower, upper = _ends(shown)
+def enclosure(value: Enclosure) -> str:
+    """Return an enclosure as an interval."""
+    lower, upper = _ends(value)
     return f"<code>[{lower}, {upper}]</code>"
 
 
-def enclosures(shown: Enclosures) -> str:
-    """Several enclosures, a row each."""
-    rows = [(str(i), *_ends(one)) for i, one in enumerate(shown[:_MOST_ROWS])]
-    return _table(f"{len(shown)} enclosures", ("", "lower", "upper"), rows, len(shown))
+def enclosures(values: Enclosures) -> str:
+    """Return a table with an enclosure in each row."""
+    rows = [(str(i), *_ends(value)) for i, value in enumerate(values[:_MOST_ROWS])]
+    return _table(f"{len(values)} enclosures", ("", "lower", "upper"), rows, len(values))
 
 
-def decomposition(shown: Decomposition) -> str:
-    """The masses of the components, to six digits, and what else there is to it."""
-    parts = [f"{len(shown)} components", f"1 − Σc = {shown.residual:.6g}"]
-    if shown.rel_err:
-        parts.append(f"entries within a relative {shown.rel_err:.2g}")
-    if not shown.is_finite():
+def decomposition(value: Decomposition) -> str:
+    """Return a table of the masses of the components, to six digits, under their properties."""
+    parts = [f"{len(value)} components", f"1 − Σc = {value.residual:.6g}"]
+    if value.rel_err:
+        parts.append(f"entries within a relative {value.rel_err:.2g}")
+    if not value.is_finite():
         parts.append("continuous: with ends of its own")
-    masses = zip(shown.a, shown.b, shown.c, strict=True)
+    masses = zip(value.a, value.b, value.c, strict=True)
     first = [masses for masses, _ in zip(masses, range(_MOST_ROWS), strict=False)]
     rows = [(str(j), *(f"{mass:.6g}" for mass in row)) for j, row in enumerate(first)]
-    return _table("Decomposition: " + ", ".join(parts), ("", "a", "b", "c"), rows, len(shown))
+    return _table("Decomposition: " + ", ".join(parts), ("", "a", "b", "c"), rows, len(value))
 
 
-def curve(shown: Curve) -> str:
-    """The enclosure at each point of a curve; where one is too wide, what there is to say of it."""
-    wanted = shown.specification
+def curve(value: Curve) -> str:
+    """Return a table with the enclosure at each point of a curve, or why it is too wide."""
+    specification = value.specification
     rows = []
-    for point in shown.points[:_MOST_ROWS]:
-        place = f"{getattr(point.setting, wanted.axis.name):.15g}"
+    for point in value.points[:_MOST_ROWS]:
+        place = f"{getattr(point.setting, specification.axis.name):.15g}"
         answer = point.answer
         ends = (answer.shortfall, "") if answer.shortfall else _ends(answer.enclosure)
         rows.append((place, *ends))
-    caption = f"{title(shown)}: {wanted.bound.label} ({wanted.bound.kind.value}), {_setting(shown)}"
-    head = (wanted.axis.name, f"{wanted.quantity} lower", f"{wanted.quantity} upper")
-    return _table(caption, head, rows, len(shown.points))
+    caption = f"{title(value)}: {specification.bound.label} ({specification.bound.kind.value}), {_setting(value)}"
+    head = (
+        specification.axis.name,
+        f"{specification.quantity} lower",
+        f"{specification.quantity} upper",
+    )
+    return _table(caption, head, rows, len(value.points))
 
 
-def title(shown: Curve) -> str:
-    """How a figure calls what a user sends."""
-    reports = shown.specification.reports
-    label = reports.label(shown.points[0].setting)
+def title(value: Curve) -> str:
+    """Return the name of what a user sends, as figures give it."""
+    reports = value.specification.reports
+    label = reports.label(value.points[0].setting)
     return f"{reports.k_joint}-joint of {label}" if reports.k_joint > 1 else label
 
 
-def figure(shown: Curve) -> Figure:
+def figure(value: Curve) -> Figure:
     """The figure of one curve, drawn by Matplotlib: the end of each enclosure that counts.
 
     Raises ImportError where the packages of the extra ``plot`` are not installed, and ValueError
     where there is no point to draw.
     """
-    # Here, since all else needs no such packages.
+    # These need Matplotlib and pandas, which nothing else here does.
     from shufflebounds.curves.plotting import figures, sheets
 
-    return figures.figure(sheets.of_computed([shown], title(shown)))
+    return figures.figure(sheets.of_computed([value], title(value)))
 
 
-def _setting(shown: Curve) -> str:
-    return plain(setting_text(shown.specification.setting))
+def _setting(value: Curve) -> str:
+    """Return the fixed settings of a curve as plain text."""
+    return plain(setting_text(value.specification.setting))
 
 
-def _ends(shown: Enclosure) -> tuple[str, str]:
-    return outward(shown.lower, up=False), outward(shown.upper, up=True)
+def _ends(value: Enclosure) -> tuple[str, str]:
+    """Return both ends, rounded outward."""
+    return outward(value.lower, up=False), outward(value.upper, up=True)
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], count: int) -> str:
-    """A table of texts, and how many more rows there would be."""
+    """Return an HTML table, whose last row counts the rows left out."""
     lines = [_row("td", cells) for cells in rows]
     if count > _MOST_ROWS:
         lines.append(f'<tr><td colspan="{len(head)}">… and {count - _MOST_ROWS} more</td></tr>')
@@ -120,10 +126,10 @@ def _row(tag: str, cells: Sequence[str]) -> str:
 
 
 # What Jupyter and others look for on the class of a value.
-for _shown, _html in (
+for _type, _html in (
     (Enclosure, enclosure),
     (Enclosures, enclosures),
     (Decomposition, decomposition),
     (Curve, curve),
 ):
-    setattr(_shown, "_repr_html_", _html)  # noqa: B010
+    setattr(_type, "_repr_html_", _html)  # noqa: B010

@@ -72,7 +72,9 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     views, is_map = sheet.views, sheet.is_map
     if sheet.is_diagram:
         return _picture(sheet, caption)
-    styles = {name: _style(line.look) for view in views for line, _, name in _named(view)}
+    styles = {
+        name: _style(line.look) for view in views for line, _, name in _lines_with_names(view)
+    }
     panels = [
         _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
         for i, view in enumerate(views)
@@ -89,7 +91,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
                 "row": plain(view.y_label) if is_map else "curve",
                 "value": plain(sheet.quantity if is_map else view.y_label),
                 "rows": list(map(plain, view.y_ticks[::-1]))
-                or [name for _, _, name in _named(view)],
+                or [name for _, _, name in _lines_with_names(view)],
             }
             for view in views
         ],
@@ -111,10 +113,10 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
 def _picture(sheet: Sheet, caption: str) -> Specification:
     """The chart of a diagram, which has no numbers to read: the figure as it is printed."""
     picture = BytesIO()
-    drawn = figure(sheet, titled=False)
-    drawn.savefig(picture, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
+    fig = figure(sheet, titled=False)
+    fig.savefig(picture, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
     url = "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode()
-    width, height = (round(length * PIXELS_PER_INCH) for length in drawn.get_size_inches())
+    width, height = (round(length * PIXELS_PER_INCH) for length in fig.get_size_inches())
     image = (
         alt.Chart(alt.InlineData(values=[{"url": url}]))
         .mark_image(width=width, height=height, aria=False)
@@ -132,7 +134,7 @@ def _title(view: View) -> str:
     return plain(", ".join(view.title))
 
 
-def _named(view: View) -> Iterator[tuple[Line, Drawn, str]]:
+def _lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
     """Each line with its name: its own where the label is empty or repeats."""
     labels = [line.label for line, _ in view.lines]
     for line, curve in view.lines:
@@ -212,12 +214,12 @@ def _scale(is_log: bool) -> alt.Scale:
     return alt.Scale(zero=False, nice=False, padding=6)
 
 
-def _shown(view: View, curve: Drawn) -> list[float | None]:
+def _visible(view: View, curve: Drawn) -> list[float | None]:
     """What the y axis of a panel can show of a curve."""
-    is_shown = np.isfinite(curve.y) & ((curve.y > 0.0) | (not view.y_log))
+    is_visible = np.isfinite(curve.y) & ((curve.y > 0.0) | (not view.y_log))
     return [
-        float(f"{y:.5g}") if shown else None
-        for y, shown in zip(curve.y.tolist(), is_shown, strict=True)
+        float(f"{y:.5g}") if visible else None
+        for y, visible in zip(curve.y.tolist(), is_visible, strict=True)
     ]
 
 
@@ -227,10 +229,12 @@ def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
     Those of the lower end of a band have its upper end as ``top``.
     """
     lowest, top = view.band or (None, None)
-    for line, curve, name in sorted(_named(view), key=lambda entry: -entry[0].look.width):
+    for line, curve, name in sorted(
+        _lines_with_names(view), key=lambda entry: -entry[0].look.width
+    ):
         step = max(1, curve.x.size // MARKERS)
-        tops = _shown(view, top) if top and curve is lowest else [None] * curve.x.size
-        for i, (y, top_) in enumerate(zip(_shown(view, curve), tops, strict=True)):
+        tops = _visible(view, top) if top and curve is lowest else [None] * curve.x.size
+        for i, (y, top_) in enumerate(zip(_visible(view, curve), tops, strict=True)):
             point = {
                 "curve": name,
                 "x": float(f"{curve.x[i]:.6g}"),

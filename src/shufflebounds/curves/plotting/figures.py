@@ -130,14 +130,14 @@ def write(
 
 def _small(picture: io.BytesIO, source: str | None) -> bytes:
     """The same PNG with a palette, a third as large."""
-    whole = Image.open(picture)
+    original = Image.open(picture)
     notes = PngInfo()
-    for name, text in {**whole.info, "Source": source}.items():
+    for name, text in {**original.info, "Source": source}.items():
         if isinstance(text, str):
             notes.add_text(str(name), text)
     content = io.BytesIO()
-    reduced = whole.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
-    reduced.save(content, format="png", optimize=True, pnginfo=notes, dpi=whole.info["dpi"])
+    reduced = original.convert("RGB").quantize(PNG_COLORS, dither=Image.Dither.NONE)
+    reduced.save(content, format="png", optimize=True, pnginfo=notes, dpi=original.info["dpi"])
     return content.getvalue()
 
 
@@ -278,11 +278,11 @@ def _plot(ax: Axes, view: View) -> None:
 def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit: str = "") -> None:
     """Set the scale of the axis x or y, and plain numbers at its ticks."""
     axis: Axis = getattr(ax, f"{name}axis")
-    drawn = np.concatenate(values)
+    numbers = np.concatenate(values)
     if is_log:
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
-        shown = drawn[np.isfinite(drawn) & (drawn > 0.0)]
-        decades = math.log10(shown.max() / shown.min()) if shown.size else 1.0
+        positive = numbers[np.isfinite(numbers) & (numbers > 0.0)]
+        decades = math.log10(positive.max() / positive.min()) if positive.size else 1.0
         axis.set_minor_formatter(NullFormatter())
     if is_log and decades >= FEW_DECADES:
         subs = (1.0,) if decades >= MANY_DECADES[name] else (1.0, 3.0)
@@ -298,16 +298,16 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
 
     A name stands at the end of its line as far as there is room.
     """
-    named = [(ax, _names(ax, views)) for ax, views in panels]
+    name_rows = [(ax, _names(ax, views)) for ax, views in panels]
     fig.draw_without_rendering()
     # From here on nothing moves. The last bits of the layout depend on a user's backend.
     fig.set_layout_engine("none")
     for ax in fig.axes:
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
-    for ax, names in named:
+    for ax, names in name_rows:
         heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
         ends = [_end(ax, y) for _, _, y in names]
-        places = _apart(np.array(ends), np.array(heights))
+        places = _spread(np.array(ends), np.array(heights))
         for (name, sample, _), place in zip(names, places, strict=True):
             name.set_y(place)
             sample.set_ydata([place] * 3)
@@ -325,10 +325,10 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArr
         "transform": blended_transform_factory(inches + edge, ax.transAxes),
         "clip_on": False,
     }
-    seen = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
     names: dict[str, tuple[Text, Line2D, FloatArray]] = {}
     for line, curve in views[-1].lines:
-        if not line.label or line.label not in seen or line.label in names:
+        if not line.label or line.label not in visible or line.label in names:
             continue
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
@@ -347,7 +347,7 @@ def _end(ax: Axes, y: FloatArray) -> float:
     return float(np.clip(place[1], 0.0, 1.0))
 
 
-def _apart(ends: FloatArray, heights: FloatArray) -> FloatArray:
+def _spread(ends: FloatArray, heights: FloatArray) -> FloatArray:
     """The heights nearest to `ends`, by least squares, at which no two texts overlap."""
     order = np.argsort(ends, kind="stable")
     room = heights[order]

@@ -368,13 +368,13 @@ def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
     rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)
     guess = Line("a guess", line_look("guess"))
     missed = [(guess, Drawn.line(rates, 1.0 - rates))]
-    found = [(guess, Drawn.line(rare, rare))]
+    detected = [(guess, Drawn.line(rare, rare))]
     for line in lines:
-        shown = Line(line.label, line_look(line.bound))
-        missed.append((shown, Drawn.line(rates, line.at(rates))))
-        found.append((shown, Drawn.line(rare, 1.0 - line.at(rare))))
+        drawn_line = Line(line.label, line_look(line.bound))
+        missed.append((drawn_line, Drawn.line(rates, line.at(rates))))
+        detected.append((drawn_line, Drawn.line(rare, 1.0 - line.at(rare))))
     views = [
         View((), missed, "rate of false negatives"),
-        View((), found, "rate of true positives", x_log=True, y_log=True),
+        View((), detected, "rate of true positives", x_log=True, y_log=True),
     ]
     return Sheet(title, [views], "rate of false positives", "α", "β")

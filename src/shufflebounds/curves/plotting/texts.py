@@ -83,8 +83,8 @@ def three_digits(value: float) -> str:
 def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
     """Such as ε₀ = 0.1 and δ = 0.01/n, of values by the names of `Setting`."""
     for key, value in setting.items():
-        shown = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
-        yield f"{SYMBOLS[key]} = {shown}"
+        text = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
+        yield f"{SYMBOLS[key]} = {text}"
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
@@ -94,12 +94,12 @@ def filled(text: str, values: Mapping[str, Any]) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        given = values.get(match[1])
-        if given is None:
+        content = values.get(match[1])
+        if content is None:
             allowed = ", ".join(name for name in values if values[name] is not None)
             raise ValueError(f"{match[0]} stands for nothing; it must be one of {allowed}")
-        listed = given if isinstance(given, list | tuple) else [given]
-        texts = [_value_text(one) for one in listed]
+        contents = content if isinstance(content, list | tuple) else [content]
+        texts = [_value_text(item) for item in contents]
         return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
     return re.sub(r"\{(\w+)\}", value, text)
@@ -143,8 +143,8 @@ def plain(text: str) -> str:
 
 
 def _formula(tex: str) -> str:
-    shown = _COMMAND.sub(_character, tex).replace("'", "′").replace("-", "−")
-    return _SCRIPT.sub(_script, shown).replace("{", "").replace("}", "")
+    text = _COMMAND.sub(_character, tex).replace("'", "′").replace("-", "−")
+    return _SCRIPT.sub(_script, text).replace("{", "").replace("}", "")
 
 
 def _character(command: re.Match[str]) -> str:
