@@ -72,12 +72,9 @@ def curve(value: Curve) -> str:
         answer = point.answer
         ends = (answer.shortfall, "") if answer.shortfall else _ends(answer.enclosure)
         rows.append((place, *ends))
-    caption = f"{title(value)}: {specification.bound.label} ({specification.bound.kind.value}), {_setting(value)}"
-    head = (
-        specification.axis.name,
-        f"{specification.quantity} lower",
-        f"{specification.quantity} upper",
-    )
+    bound, quantity = specification.bound, specification.quantity
+    caption = f"{title(value)}: {bound.label} ({bound.kind.value}), {_setting(value)}"
+    head = (specification.axis.name, f"{quantity} lower", f"{quantity} upper")
     return _table(caption, head, rows, len(value.points))
 
 
