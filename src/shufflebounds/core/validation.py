@@ -15,21 +15,26 @@ from typing import Any
 
 # Largest local privacy parameter ε₀ (natural log): e^{2ε₀} is still a double.
 MAX_EPS0 = 300.0
-# Largest ε₀ that passes the check: the ε₀ of parts that add up to 300 may exceed it by rounding.
-_MAX_ROUNDED_EPS0 = MAX_EPS0 * (1.0 + 1e-9)
+# Largest x for which e^x is computed: beyond about 709 it is no double.
+MAX_EXPONENT = 700.0
+# Largest number of values: every integer up to here is a float.
+MAX_VALUES = 2**53
 # Largest number of users, and of messages of a user. The engine is tested up to here; for more
 # users its rounding errors dominate the answers.
 MAX_USERS = 10**15
 # Smallest target δ: smaller positive numbers are near the end of the range of doubles.
 MIN_DELTA = 1e-300
+# Smallest positive probability that is a parameter of a mechanism: its square is a float.
+MIN_PROBABILITY = 1e-100
 # Largest number of rounds of one composition.
 MAX_ROUNDS = 10**6
 # Largest number of reports that a user sends together.
 MAX_JOINT = 100
 # Largest order of a Rényi divergence.
 MAX_ORDER = 10**6
-# Largest absolute distance of the sum of weights from 1 that is accepted as rounding.
-_SUM_TOLERANCE = 1e-12
+# Largest relative excess of a sum that is accepted as rounding: of the sum of weights over 1, and
+# of ε₀ of all parts over `MAX_EPS0`.
+SUM_TOLERANCE = 1e-12
 
 
 def finite(name: str, value: object) -> float:
@@ -42,7 +47,7 @@ def finite(name: str, value: object) -> float:
 def eps0(value: object, name: str = "eps0") -> float:
     """Return a local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
     allowed = f"0 < {name} <= {MAX_EPS0:g}"
-    _require(name, value, 0.0 < _number(value) <= _MAX_ROUNDED_EPS0, allowed)
+    _require(name, value, 0.0 < _number(value) <= MAX_EPS0 * (1.0 + SUM_TOLERANCE), allowed)
     return _exact(name, value)
 
 
@@ -82,6 +87,11 @@ def users(value: object) -> int:
     return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
 
 
+def values(name: str, value: object, *, minimum: int = 2) -> int:
+    """Return a number of values or of similar things, `minimum` to 2⁵³."""
+    return whole(name, value, minimum=minimum, maximum=MAX_VALUES)
+
+
 def rounds(value: object) -> int:
     """Return a number of rounds, 1 to 10⁶."""
     return whole("rounds", value, minimum=1, maximum=MAX_ROUNDS)
@@ -106,6 +116,12 @@ def probability(name: str, value: object) -> float:
     return _require(name, value, holds, f"0 <= {name} <= 1")
 
 
+def positive_probability(name: str, value: object, *, below: float) -> float:
+    """Return a probability of a mechanism, 10⁻¹⁰⁰ to less than `below`."""
+    holds = MIN_PROBABILITY <= _number(value) < below
+    return _require(name, value, holds, f"{MIN_PROBABILITY:g} <= {name} < {below:g}")
+
+
 def fraction(value: float | Rational) -> Fraction:
     """Return a finite number as a fraction, exactly."""
     if isinstance(value, Rational):
@@ -116,7 +132,7 @@ def fraction(value: float | Rational) -> Fraction:
 def weights(values: Collection[object]) -> float:
     """Return the sum of probabilities; raise ValueError unless it is 1 up to rounding."""
     total = math.fsum(probability("weight", value) for value in values)
-    if abs(total - 1.0) > _SUM_TOLERANCE:
+    if abs(total - 1.0) > SUM_TOLERANCE:
         raise ValueError(f"weights must sum to 1, got {total:.13g}")
     return total
 
