@@ -28,8 +28,6 @@ WAYS = {
 _MAX_HASH_VALUES = 2**40
 # Largest number of values of a grid for numbers that a search tries.
 _MAX_GRID = 4096
-# Largest number of attributes of a task.
-_MAX_ATTRIBUTES = 100
 # ε₀ of a message above which its flips are negligible: its error differs by less than 10⁻⁹.
 NO_FLIPS_EPS0 = 200.0
 
@@ -50,11 +48,11 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.values is not None:
-            validation.whole("values", self.values, minimum=2, maximum=2**53)
+            validation.values("values", self.values)
             validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
         elif self.items != 1:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
-        validation.whole("attributes", self.attributes, minimum=1, maximum=_MAX_ATTRIBUTES)
+        validation.whole("attributes", self.attributes, minimum=1, maximum=validation.MAX_JOINT)
         validation.rounds(self.rounds)
         if self.most_eps0 is not None:
             validation.eps0(self.most_eps0, "most_eps0")

@@ -186,6 +186,7 @@ class Messages(Named):
 
     @property
     def _entry(self) -> Entry:
+        """The protocol in `PROTOCOLS`."""
         return PROTOCOLS[validation.choice("protocol", self.type, PROTOCOLS)]
 
     @property
@@ -224,6 +225,7 @@ class Messages(Named):
         return f"{self._entry.label} ({parameters})" if parameters else self._entry.label
 
     def _arguments(self, setting: Setting) -> dict[str, Any]:
+        """Return the arguments of the function that makes the protocol."""
         return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
 
 

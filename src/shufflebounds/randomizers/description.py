@@ -32,8 +32,6 @@ from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanis
 
 # Largest number of levels of a description.
 MAX_DEPTH = 20
-# Largest number of reports of a k-fold composition.
-_MAX_REPORTS = 100
 # Keys of the compositions.
 _KEYS = {
     "joint": ["parts"],
@@ -217,7 +215,7 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
         return _parse_composition(kind, arguments["parts"], levels)
     mechanism_ = _parse_nested("mechanism", arguments["mechanism"], levels - 1)
     if kind == "k_fold":
-        k = validation.whole("k", arguments["k"], minimum=1, maximum=_MAX_REPORTS)
+        k = validation.whole("k", arguments["k"], minimum=1, maximum=validation.MAX_JOINT)
         return CompositionOf(kind, (Part(mechanism_, share=1.0 / k),) * k)
     rate = validation.probability("rate", arguments["rate"])
     return CompositionOf(kind, (Part(mechanism_, weight=rate),))
@@ -270,7 +268,7 @@ def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
         if share == 0.0:
             raise ValueError(f"parts[{i}].share must be more than 0, got {part['share']!r}")
         shares.append(share)
-    if is_joint and abs(math.fsum(shares) - 1.0) > 1e-12:
+    if is_joint and abs(math.fsum(shares) - 1.0) > validation.SUM_TOLERANCE:
         raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares):.13g}")
     if not is_joint and max(shares) != 1.0:
         raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")

@@ -27,13 +27,9 @@ MAX_CELLS = 100_000
 _DEFAULT_STEPS = 8
 # Largest number of steps of numbers that are rounded. Each pair of inputs costs some milliseconds.
 _MAX_STEPS = 32
-# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Width and
-# speed only (benchmarks/mechanisms.py).
+# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Other cells
+# are twice as wide as their neighbours. Width and speed only (benchmarks/mechanisms.py).
 _CORNER_WIDTH = 0.1
-# Factor by which a cell is wider than its neighbour towards 0 or 1. Width and speed only.
-_WIDTH_GROWTH = 2.0
-# Largest width of a cell, times ε₀. Width and speed only.
-_MAX_CELL_WIDTH = 2.0
 # The points of a grid are multiples of this unit, so that 1 − x is exact.
 _GRID_UNIT = 2.0**-40
 # Largest ε₀ with a bound for all datasets of [0, 1]: for larger ones the points take too long.
@@ -62,7 +58,7 @@ class _LaplaceNoise(Randomizer):
 
     @property
     def _cells(self) -> int:
-        # `__post_init__` sets it.
+        """The number of cells, which `__post_init__` sets."""
         assert self.cells is not None
         return self.cells
 
@@ -94,6 +90,7 @@ class _LaplaceNoise(Randomizer):
         return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the mean of all reports."""
         return sampling.mean_of(reports)
 
 
@@ -270,7 +267,7 @@ class Laplace(_LaplaceNoise):
 
     @property
     def _rel_err(self) -> float:
-        # Exponents are as small as −ε₀, and their rounding is relative to ε₀.
+        """The relative error of masses: exponents are as small as −ε₀ and have its rounding."""
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
     def _binned(self, *inputs: Fraction | int) -> FloatArray:
@@ -427,7 +424,7 @@ def _grid(eps0: float) -> list[float]:
     left_half, width = [0.0], _CORNER_WIDTH / eps0
     while left_half[-1] + width < 0.5:
         left_half.append(round((left_half[-1] + width) / _GRID_UNIT) * _GRID_UNIT)
-        width = min(_WIDTH_GROWTH * width, _MAX_CELL_WIDTH / eps0)
+        width *= 2.0
     return [*left_half, 0.5, *(1.0 - x for x in reversed(left_half))]
 
 
@@ -555,5 +552,8 @@ def _number_name(x: float) -> str:
 
 
 def _point_err(eps0: float) -> float:
-    # Points have errors of some roundings of numbers up to 1; exponents have ε₀ times these errors.
+    """Return the relative error of masses at points of [0, 1].
+
+    Points have errors of some roundings of numbers up to 1, and exponents ε₀ times these.
+    """
     return CLOSED_FORM_ERR + 2.0**-49 * eps0

@@ -36,6 +36,8 @@ from shufflebounds.randomizers.accuracy import (
     bits_of_sets,
 )
 from shufflebounds.randomizers.base import (
+    MAX_ENTRIES,
+    PRODUCT_ERR,
     Randomizer,
     crowd_of_rows,
     five_point,
@@ -45,12 +47,6 @@ from shufflebounds.randomizers.sampling import required
 
 # Whether a report matches x₁⁰, x₁¹ and another input: all eight combinations.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
-# Relative error of the masses of a vertex, which are rounded once and sum to 1 in exact arithmetic.
-_VERTEX_ERR = 2.0**-48
-# Largest number of probabilities of the matrix of a mechanism of sets: 80 MB.
-_MAX_MATRIX_ENTRIES = 10**7
-# Largest number of columns of the matrix of Hadamard response with blocks.
-_MAX_MATRIX_COLUMNS = 4096
 
 
 class MatchingRandomizer(Randomizer):
@@ -120,7 +116,7 @@ class MatchingRandomizer(Randomizer):
         matched = np.array(_PATTERNS).T
         blanket = masses / self._total()
         x0, x1, x2 = np.where(matched, math.exp(self.eps0), 1.0) * blanket
-        return Crowd.of_laws(x0, x1, blanket, {"any": x2}, _VERTEX_ERR, attained=False)
+        return Crowd.of_laws(x0, x1, blanket, {"any": x2}, PRODUCT_ERR, attained=False)
 
     def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the laws of the inputs, (inputs, patterns), and the blanket, (patterns,)."""
@@ -182,12 +178,13 @@ class _Sets(MatchingRandomizer):
 
     @property
     def _size(self) -> int:
-        # `__post_init__` sets it.
+        """The number of values in a report, which `__post_init__` sets."""
         assert self.subset_size is not None
         return self.subset_size
 
     @property
     def _inputs(self) -> int:
+        """3 if there are three disjoint sets of items, else 2."""
         return 3 if 3 * self.items <= self.domain_size else 2
 
     def _misses(self, inputs: int) -> Fraction:
@@ -241,12 +238,12 @@ class _Sets(MatchingRandomizer):
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
 
-        Raises ValueError if there are more than 10⁷.
+        Raises ValueError if there are more than 2²⁴.
         """
         d, sizes = self.domain_size, (self.items, self._size)
-        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > _MAX_MATRIX_ENTRIES:
+        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > MAX_ENTRIES:
             raise ValueError(
-                f"domain_size must leave at most {_MAX_MATRIX_ENTRIES} probabilities to "
+                f"domain_size must leave at most {MAX_ENTRIES} probabilities to "
                 f"enumerate, got {d} with sets of {sizes[0]} and {sizes[1]}"
             )
         inputs, outputs = (
@@ -300,7 +297,7 @@ class Subset(_Sets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         if self.subset_size is None:
             customary = min(math.ceil(d * math.exp(-self.eps0)), d - 1)
             object.__setattr__(self, "subset_size", customary)
@@ -311,6 +308,7 @@ class Subset(_Sets):
         return crowd_of_rows(*self._rows())
 
     def _user_values(self, inputs: ArrayLike) -> sampling.IntArray:
+        """Return the values of the users, one in each row."""
         return sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
 
 
@@ -357,12 +355,13 @@ class HadamardBlocks(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.whole("blocks", self.blocks, minimum=2, maximum=2**53)
+        validation.values("blocks", self.blocks)
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=self.blocks)
 
     @property
     def _inputs(self) -> int:
+        """The number of blocks, at most 3."""
         return min(self.blocks, 3)
 
     @property
@@ -450,14 +449,14 @@ class HadamardBlocks(MatchingRandomizer):
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (d, B b); columns are counted block by block.
 
-        Raises ValueError if d is None or if there are more than 4096 columns.
+        Raises ValueError if d is None or if there are more than 2²⁴ probabilities.
         """
-        size = self.domain_size or 2**53
+        size = self.domain_size or validation.MAX_VALUES
         rows = math.ceil(size / self.blocks)
         order = 2 ** rows.bit_length()
-        if order * self.blocks > _MAX_MATRIX_COLUMNS:
+        if size * order * self.blocks > MAX_ENTRIES:
             raise ValueError(
-                f"domain_size must leave at most {_MAX_MATRIX_COLUMNS} columns to enumerate, got "
+                f"domain_size must leave at most {MAX_ENTRIES} probabilities to enumerate, got "
                 f"{self.domain_size!r}"
             )
         block, row = np.arange(size) % self.blocks, np.arange(size) // self.blocks
@@ -508,7 +507,7 @@ class PrivSet(_Sets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         # Products have as many factors as the user has items.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)

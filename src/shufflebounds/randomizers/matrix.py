@@ -25,9 +25,15 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
-from shufflebounds.core.products import SMALLEST_MASS, relative_gap
-from shufflebounds.core.work import fall_short, spend
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
+from shufflebounds.core.products import NEARLY_EQUAL, SMALLEST_MASS, SUM_TOLERANCE, U, relative_gap
+from shufflebounds.core.work import BUDGET, fall_short, spend
+from shufflebounds.randomizers.base import (
+    MAX_ENTRIES,
+    POWER_ERR,
+    CoordinatePair,
+    Randomizer,
+    single_blanket,
+)
 from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.joint import Joint
 
@@ -35,29 +41,19 @@ from shufflebounds.randomizers.joint import Joint
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
 Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 
-# Largest absolute distance of the sum of a row from 1 that is accepted as rounding.
-SUM_TOLERANCE = 1e-9
-# Largest relative difference of decompositions that count as one, whose uncertainty covers both.
-_NEARLY_EQUAL = 1e-12
 # Largest number of inputs, cubed, times outputs for which `crowds` lists every pair of inputs.
 _MAX_CROWDS_SIZE = 10**6
 # Largest number of inputs for which all datasets are tried.
 _MAX_INPUTS_OF_ALL_DATASETS = 16
 # Work of one decomposition among many, in units of `shufflebounds.core.work`.
 _WORK_PER_PAIR = 1e6
-# Largest number of different pairs of inputs whose blankets are compared. Their work is the budget
-# of one question.
-_MAX_PAIRS = 15_000
-# Largest number of values times combinations of outputs of a k-fold composition: 80 MB.
-_MAX_FOLD_SIZE = 10**7
-# Relative error of an entry of a mechanism's matrix, which may be a product of a dozen factors.
-_ENTRY_ERR = 2.0**-46
+# Largest number of different pairs of inputs whose blankets are compared: 15 000. Their work is the
+# budget of one question.
+_MAX_PAIRS = BUDGET / _WORK_PER_PAIR
 # Largest number of characters of a file. A matrix of so many could not be used in calculations.
 _MAX_FILE_LENGTH = 10**8
 # Largest relative distance of a sum from 1, or from 100, that rounded entries explain.
 _ROUNDED_SUM_TOLERANCE = 0.01
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +99,7 @@ class MatrixRandomizer(Randomizer):
         loss = float(np.max(np.log(largest) - np.log(smallest)))
         sizes = np.abs(np.log(largest)) + np.abs(np.log(smallest))
         # The rounding of a quotient, of logarithms and of the entries themselves.
-        rounding = 8.0 * _U * float(np.max(sizes)) + 2.01 * self._missing
+        rounding = 8.0 * U * float(np.max(sizes)) + 2.01 * self._missing
         return loss + (rounding if loss > 0.0 else 0.0)
 
     @cached_property
@@ -114,7 +110,7 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _rel_err(self) -> float:
         """The relative error of `_normalized`, which covers ``P`` and the exact quotients."""
-        return self._missing + 4.0 * _U
+        return self._missing + 4.0 * U
 
     @cached_property
     def _normalized(self) -> NDArray[np.float64]:
@@ -146,10 +142,12 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _blankets(self) -> dict[str, Decomposition]:
+        """The blankets that no other one exceeds, by pairs of inputs."""
         return undominated(_distinct(self._different_pairs))
 
     @cached_property
     def _different_pairs(self) -> list[Pair]:
+        """The blankets of all pairs of inputs, without exact repetitions."""
         return _different_floats(self._pairs(itertools.combinations))
 
     def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
@@ -202,6 +200,7 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
+        """The distinct datasets of all pairs of inputs."""
         return _distinct(self._datasets(itertools.combinations(range(len(self.matrix())), 2)))
 
     def _datasets(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Pair]:
@@ -288,7 +287,7 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
             gap = relative_gap(listed_masses, masses)
             if not both_orders:
                 gap = min(gap, relative_gap(listed_masses, _in_order(masses[[1, 0, 2]])))
-            if gap <= _NEARLY_EQUAL:
+            if gap <= NEARLY_EQUAL:
                 listed = distinct[listed_name]
                 covering = max(listed.rel_err, candidate.rel_err + 2.0 * gap)
                 distinct[listed_name] = replace(listed, rel_err=covering, tied=None)
@@ -350,7 +349,7 @@ class KFold(MatrixRandomizer):
     ------
     ValueError
         For a randomizer without a matrix, and if values times combinations of outputs are more than
-        10⁷.
+        2²⁴.
 
     Notes
     -----
@@ -378,9 +377,9 @@ class KFold(MatrixRandomizer):
                 f"randomizer must have finitely many outputs and a matrix, got {self.randomizer!r}"
             )
         rows = make()
-        if len(rows) * rows.shape[1] ** min(k, 64) > _MAX_FOLD_SIZE:
+        if len(rows) * rows.shape[1] ** min(k, 64) > MAX_ENTRIES:
             raise ValueError(
-                f"k must leave at most {_MAX_FOLD_SIZE:.0e} values times combinations of outputs, "
+                f"k must leave at most {MAX_ENTRIES} values times combinations of outputs, "
                 f"got {k} reports of {len(rows)} values and {rows.shape[1]} outputs each"
             )
         object.__setattr__(self, "P", _multiset_matrix(rows, k))
@@ -422,7 +421,8 @@ class KFold(MatrixRandomizer):
 
     @cached_property
     def _rel_err(self) -> float:
-        return self._missing + self.k * _ENTRY_ERR
+        """The relative error of products of k entries."""
+        return self._missing + self.k * POWER_ERR
 
 
 def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:

@@ -21,9 +21,6 @@ from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
 from shufflebounds.randomizers.base import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
-# Smallest share of the sphere that a cap may have.
-_SMALLEST_CAP = 1e-100
-
 
 @dataclass(frozen=True)
 class PrivUnit(MatchingRandomizer):
@@ -63,7 +60,7 @@ class PrivUnit(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _SMALLEST_CAP <= validation.probability("cap", self.cap) <= 0.5:
+        if not validation.MIN_PROBABILITY <= validation.probability("cap", self.cap) <= 0.5:
             raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
 
     def _misses(self, inputs: int) -> Fraction:
@@ -169,6 +166,7 @@ class Piecewise(MatchingRandomizer):
         return h, end, (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the mean of all reports."""
         return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:

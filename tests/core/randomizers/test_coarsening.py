@@ -21,7 +21,6 @@ def coarse(monkeypatch):
 
     def given(joint, share=100.0):
         monkeypatch.setattr(coarsening, "_MAX_EXACT_COMPONENTS", 0)
-        monkeypatch.setattr(coarsening, "_MAX_SHORTENED_SHARE", 10.0)
         monkeypatch.setattr(coarsening, "_INNER_SHARE", share)
         monkeypatch.setattr(coarsening, "_OUTER_SHARE", share)
         return coarsened(joint)
