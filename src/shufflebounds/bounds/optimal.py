@@ -26,7 +26,7 @@ from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
+from shufflebounds.protocols.base import Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.base import Randomizer
 
 UPPER = divergence_bound(
@@ -143,7 +143,7 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
 
 def _randomizer_of(protocol: Protocol) -> Randomizer | None:
     """Return the randomizer of a protocol that covers every pair of inputs, else None."""
-    if isinstance(protocol, SingleMessage) and protocol.distance is None:
+    if isinstance(protocol, SingleReport) and protocol.distance is None:
         return protocol.randomizer
     return None
 
@@ -161,7 +161,7 @@ TIGHT = Bound(
 
 def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
     """Return the mechanism's own ε or δ by enumerating every dataset."""
-    if not isinstance(protocol, SingleMessage):
+    if not isinstance(protocol, SingleReport):
         raise ValueError("the bound enumerated needs reports of a single message")
     name = "eps" if quantity == "delta" else "delta"
 

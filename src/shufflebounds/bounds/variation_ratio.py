@@ -35,7 +35,7 @@ from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import MASSES_ERR
-from shufflebounds.protocols.base import RATIOS_UP, Candidate, Protocol, SingleMessage
+from shufflebounds.protocols.base import RATIOS_UP, Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
@@ -149,10 +149,10 @@ def _candidates_by_table_2(protocol: Protocol) -> tuple[Candidate, ...]:
 
     For local hashing this is the β of a hash function that tells the victim's inputs apart.
     """
-    randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
     if isinstance(randomizer, LocalHash):
         assert randomizer.hash_values is not None
-        protocol = SingleMessage(KRR(randomizer.hash_values, randomizer.eps0), protocol.eps0)
+        protocol = SingleReport(KRR(randomizer.hash_values, randomizer.eps0), protocol.eps0)
     return _candidates_by_ratios(protocol, published=True)
 
 
@@ -322,7 +322,7 @@ def published_vector_bits(bits: int, eps0: float) -> Decomposition:
 
 def _vector_bits_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
     """Return the pair of Theorem 1; ValueError unless all reports are the same randomized bits."""
-    randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
     bits = randomizer.parts if isinstance(randomizer, Joint) else (randomizer,)
     if not all(isinstance(bit, KRR) and bit == bits[0] and bit.k == 2 for bit in bits):
         raise ValueError(

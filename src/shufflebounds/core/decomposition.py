@@ -517,17 +517,17 @@ def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
     if isinstance(values, list | tuple) and any(
         isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
     ):
-        raise _refusal(name, values)
+        raise _not_numbers(name, values)
     try:
         exact = np.asarray(values)
         if exact.dtype.kind not in "fiuO" or (
             exact.dtype.kind == "O" and not all(map(_is_number, exact.flat))
         ):
-            raise _refusal(name, values)
+            raise _not_numbers(name, values)
         with np.errstate(over="ignore", under="ignore"):
             array = np.array(exact, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _refusal(name, values) from None
+        raise _not_numbers(name, values) from None
     rounded = array != exact
     underflow = rounded & (array == 0.0)
     if underflow.any():
@@ -540,7 +540,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool)
 
 
-def _refusal(name: str, values: object) -> ValueError:
+def _not_numbers(name: str, values: object) -> ValueError:
     """Return the error to raise. It is made only then, as formatting an array takes long."""
     return ValueError(f"{name} must be an array of numbers, got {values!r}")
 

@@ -39,7 +39,7 @@ SUM_TOLERANCE = 1e-12
 
 def finite(name: str, value: object) -> float:
     """Return `value` as a finite float; raise ValueError for all else, also booleans and NaN."""
-    if not math.isfinite(_number(value)):
+    if not math.isfinite(_as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return _exact(name, value)
 
@@ -47,7 +47,7 @@ def finite(name: str, value: object) -> float:
 def eps0(value: object, name: str = "eps0") -> float:
     """Return a local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
     allowed = f"0 < {name} <= {MAX_EPS0:g}"
-    _require(name, value, 0.0 < _number(value) <= MAX_EPS0 * (1.0 + SUM_TOLERANCE), allowed)
+    _require(name, value, 0.0 < _as_float(value) <= MAX_EPS0 * (1.0 + SUM_TOLERANCE), allowed)
     return _exact(name, value)
 
 
@@ -59,7 +59,7 @@ def eps(value: object) -> float:
 
 def eps_between(value: object) -> tuple[float, float]:
     """Return the floats around a privacy loss ε ≥ 0, twice the same one if it is a float."""
-    _require("eps", value, _number(value) >= 0.0, "eps >= 0")
+    _require("eps", value, _as_float(value) >= 0.0, "eps >= 0")
     return _neighbouring_floats(value)
 
 
@@ -71,18 +71,18 @@ def delta(value: object) -> float:
 
 def delta_between(value: object) -> tuple[float, float]:
     """Return the floats around a target δ, twice the same one if it is a float."""
-    _require("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    _require("delta", value, MIN_DELTA <= _as_float(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
     return _neighbouring_floats(value)
 
 
 def rtol(value: object) -> float:
     """Return a relative width, 10⁻⁹ to 0.1."""
-    return _require("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+    return _require("rtol", value, 1e-9 <= _as_float(value) <= 0.1, "1e-09 <= rtol <= 0.1")
 
 
 def users(value: object) -> int:
     """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
-    nearest = _number(value)
+    nearest = _as_float(value)
     is_whole = nearest.is_integer() and nearest == value
     return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
 
@@ -105,20 +105,20 @@ def messages(value: object) -> int:
 def order(value: object) -> float:
     """Return the order of a Rényi divergence, 1 < order ≤ 10⁶."""
     allowed = f"1 < order <= {MAX_ORDER}"
-    _require("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
+    _require("order", value, 1.0 < _as_float(value) <= MAX_ORDER, allowed)
     return _exact("order", value)
 
 
 def probability(name: str, value: object) -> float:
     """Return the float nearest to a probability from 0 to 1; it is 0 only if `value` is 0."""
-    nearest = _number(value)
+    nearest = _as_float(value)
     holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
     return _require(name, value, holds, f"0 <= {name} <= 1")
 
 
 def positive_probability(name: str, value: object, *, below: float) -> float:
     """Return a probability of a mechanism, 10⁻¹⁰⁰ to less than `below`."""
-    holds = MIN_PROBABILITY <= _number(value) < below
+    holds = MIN_PROBABILITY <= _as_float(value) < below
     return _require(name, value, holds, f"{MIN_PROBABILITY:g} <= {name} < {below:g}")
 
 
@@ -179,7 +179,7 @@ def likely(value: object, allowed: Iterable[str]) -> str | None:
     return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else None
 
 
-def _number(value: object) -> float:
+def _as_float(value: object) -> float:
     """Return a real number as a float, infinite if it overflows, and NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
@@ -211,6 +211,6 @@ def _neighbouring_floats(value: Any) -> tuple[float, float]:
 
 def _require(name: str, value: Any, holds: bool, allowed: str) -> float:
     """Return the float nearest to a finite number; raise ValueError if the condition fails."""
-    if not holds or not math.isfinite(_number(value)):
+    if not holds or not math.isfinite(_as_float(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

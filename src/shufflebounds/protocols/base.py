@@ -272,7 +272,7 @@ class MultiMessage(Protocol):
 
 
 @dataclass(frozen=True)
-class SingleMessage(Protocol):
+class SingleReport(Protocol):
     """One report per user, which may be composed of several reports that are sent together.
 
     ``eps0`` is that of the whole report (natural log). If it is left out, or smaller than the
@@ -378,3 +378,7 @@ class Calibrated(Protocol):
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Raise ValueError: its ε is the target, by definition."""
         raise ValueError("the protocol calibrated has errors only: its epsilon is the target")
+
+
+# Deprecated name of `SingleReport`.
+SingleMessage = SingleReport

@@ -26,7 +26,7 @@ from shufflebounds.protocols.base import (
     Observation,
     Protocol,
     Shuffles,
-    SingleMessage,
+    SingleReport,
 )
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of_rows
@@ -212,7 +212,7 @@ class CoordinateSums(Protocol):
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """Return the sums of the coordinates x₁⁰ and x₁¹."""
-        return tuple(Shuffles(SingleMessage(bit), n, 1) for bit, *_ in self.upper_rounds(n))
+        return tuple(Shuffles(SingleReport(bit), n, 1) for bit, *_ in self.upper_rounds(n))
 
     def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
         """Return an upper bound of `rounds` aggregations of n users, as `compose` takes it."""

@@ -46,7 +46,7 @@ SYNONYMS = {"k": "domain_size", "domain_size": "k"}
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDescription:
     """The name of a mechanism or protocol, and its parameters as (name, value)."""
 
     type: str
@@ -62,8 +62,8 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Mechanism(Named):
-    """One mechanism and its parameters other than ε₀."""
+class MechanismDescription(NamedDescription):
+    """The name of a mechanism and its parameters other than ε₀."""
 
     @property
     def has_own_eps0(self) -> bool:
@@ -102,7 +102,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class CompositionOf:
+class CompositionDescription:
     """A composition of mechanisms; ``type`` is one of `registry.COMPOSITIONS`.
 
     A subsample has one part, a k-fold composition k equal parts.
@@ -113,16 +113,16 @@ class CompositionOf:
 
     @property
     def has_own_eps0(self) -> bool:
-        """See `Mechanism`; either all parts have their own ε₀, or no part has."""
+        """See `MechanismDescription`; either all parts have their own ε₀, or no part has."""
         return self.parts[0].mechanism.has_own_eps0
 
     @property
     def files(self) -> tuple[str, ...]:
-        """See `Mechanism`."""
+        """See `MechanismDescription`."""
         return tuple(file for part in self.parts for file in part.mechanism.files)
 
     def randomizer(self, eps0: float | None) -> Randomizer:
-        """See `Mechanism`; ε₀ is that of the whole report."""
+        """See `MechanismDescription`; ε₀ is that of the whole report."""
         report_eps0 = None if self.has_own_eps0 else validation.eps0(eps0)
         randomizers = []
         for i, part in enumerate(self.parts):
@@ -171,7 +171,7 @@ class CompositionOf:
         return f"{self.type}({', '.join(parts)})"
 
 
-Description: TypeAlias = Mechanism | CompositionOf
+Description: TypeAlias = MechanismDescription | CompositionDescription
 
 
 def types() -> list[str]:
@@ -216,21 +216,21 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
     mechanism_ = _parse_nested("mechanism", arguments["mechanism"], levels - 1)
     if kind == "k_fold":
         k = validation.whole("k", arguments["k"], minimum=1, maximum=validation.MAX_JOINT)
-        return CompositionOf(kind, (Part(mechanism_, share=1.0 / k),) * k)
+        return CompositionDescription(kind, (Part(mechanism_, share=1.0 / k),) * k)
     rate = validation.probability("rate", arguments["rate"])
-    return CompositionOf(kind, (Part(mechanism_, weight=rate),))
+    return CompositionDescription(kind, (Part(mechanism_, weight=rate),))
 
 
-def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> Mechanism:
+def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> MechanismDescription:
     """Return the description of a mechanism with these arguments."""
     class_ = mechanism(kind)
     require_arguments(kind, class_, arguments, ["eps0"])
     if class_.FILES:
         arguments = class_.completed(arguments)
-    return Mechanism(kind, tuple(arguments.items()))
+    return MechanismDescription(kind, tuple(arguments.items()))
 
 
-def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
+def _parse_composition(kind: str, parts: object, levels: int) -> CompositionDescription:
     """Return the description of a joint or parallel composition of these parts."""
     if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
         raise ValueError(f"parts must be a list of parts that is not empty, got {parts!r}")
@@ -250,7 +250,7 @@ def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
             f"parts[{with_own_eps0[0]}].mechanism has an eps0 of its own; then every part must, "
             "and none of them a share"
         )
-    return CompositionOf(kind, tuple(described_parts))
+    return CompositionDescription(kind, tuple(described_parts))
 
 
 def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
@@ -324,3 +324,9 @@ def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Random
     randomizer = mechanism(kind)(**dict(parameters))
     require_private(kind, randomizer)
     return randomizer
+
+
+# Deprecated name of `MechanismDescription`.
+Mechanism = MechanismDescription
+# Deprecated name of `CompositionDescription`.
+CompositionOf = CompositionDescription

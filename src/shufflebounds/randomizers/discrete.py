@@ -210,7 +210,7 @@ class HadamardResponse(DomainRandomizer):
         size = required("domain_size", self.domain_size)
         rows = sampling.checked_values("inputs", inputs, size) + 1
         plus = rng.random(rows.size) < self._supports().p
-        return sampling.columns(rows, 2 ** _log_order(size), plus, rng)
+        return sampling.hadamard_columns(rows, 2 ** _log_order(size), plus, rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
         """Return the number of reported columns in which the row of each value holds +1."""
@@ -233,6 +233,7 @@ def _log_order(size: int) -> int:
     return size.bit_length()
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Duchi(Randomizer):
     """Duchi: for x in [−1, 1] one of two reports, 1 with chance (1 + x tanh(ε₀/2))/2, or −1.
@@ -243,16 +244,6 @@ class Duchi(Randomizer):
     Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it. It
     has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
     uniting the coordinates changes nothing.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
 
     Examples
     --------
@@ -303,6 +294,7 @@ class Duchi(Randomizer):
         return np.array([[e, 1.0], [1.0, e]]) / (e + 1.0)
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Collision(Randomizer):
     """Collision: one of l hash values, those of the user's s items e^{ε₀} times as likely or less.
@@ -313,8 +305,6 @@ class Collision(Randomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     items
         s, items of a user, 1 to 20.
     hash_values
@@ -322,11 +312,6 @@ class Collision(Randomizer):
     domain_size
         Number of items in the world, at least s; None stands for many. Only estimates of them all
         depend on it.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----

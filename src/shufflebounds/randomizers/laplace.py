@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
@@ -94,6 +95,7 @@ class _LaplaceNoise(Randomizer):
         return sampling.mean_of(reports)
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Laplace(_LaplaceNoise):
     """Laplace noise: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
@@ -104,8 +106,6 @@ class Laplace(_LaplaceNoise):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     cells
         N, number of cells that each side of y = 1/2 is cut into, 1 to 100 000. None chooses it by
         ε₀, and the attribute then holds the choice.
@@ -120,11 +120,6 @@ class Laplace(_LaplaceNoise):
     steps
         Numbers are rounded to multiples of 1/steps, 1 to 32; None stands for 8. Of the rounded
         domain only.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----

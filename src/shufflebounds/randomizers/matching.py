@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import (
@@ -254,24 +255,18 @@ class _Sets(MatchingRandomizer):
         return np.where(common > 0.0, math.exp(self.eps0), 1.0) / (len(outputs) * self._total())
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Subset(_Sets):
     """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     domain_size
         d, number of values, 2 to 2⁵³.
     subset_size
         k, 1 (`KRR`) to d − 1. None stands for the customary choice ⌈d/e^{ε₀}⌉, or d − 1 if that is
         smaller; the attribute then has this value.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -312,6 +307,7 @@ class Subset(_Sets):
         return sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class HadamardBlocks(MatchingRandomizer):
     """HR with B ≥ 2 blocks: some columns of the input's block are e^{ε₀} times as likely.
@@ -324,17 +320,10 @@ class HadamardBlocks(MatchingRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     blocks
         B, number of blocks, 2 to 2⁵³. For one block see `HadamardResponse`.
     domain_size
         d, number of values, at least B; None stands for any large number.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -425,7 +414,7 @@ class HadamardBlocks(MatchingRandomizer):
         blocks, order = self.blocks, self._order()
         values = sampling.checked_values("inputs", inputs, self.domain_size or 0)
         plus = np.ones(values.size, dtype=bool)
-        matching = order * (values % blocks) + sampling.columns(
+        matching = order * (values % blocks) + sampling.hadamard_columns(
             values // blocks + 1, order, plus, rng
         )
         uniform = rng.integers(order * blocks, size=values.size)
@@ -466,6 +455,7 @@ class HadamardBlocks(MatchingRandomizer):
         return np.where(matched, math.exp(self.eps0), 1.0) / (columns.size * self._total())
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class PrivSet(_Sets):
     """PrivSet: k of d items, a set with one of the user's s items e^{ε₀} times as likely.
@@ -475,19 +465,12 @@ class PrivSet(_Sets):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     domain_size
         d, number of items, 2 to 2⁵³.
     items
         s, number of items of a user, 1 to 10 000 and at most d − 1.
     subset_size
         k, number of items in a report, 1 to d − s: larger reports would match every input.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----

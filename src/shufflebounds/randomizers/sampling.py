@@ -155,7 +155,7 @@ def sets_with(
     return np.take_along_axis(candidates, np.where(place < count, place, items + place), axis=1)
 
 
-def columns(
+def hadamard_columns(
     rows: IntArray, order: int, plus: NDArray[np.bool_], rng: np.random.Generator
 ) -> IntArray:
     """Return random columns of Sylvester's Hadamard matrix, with entry +1 where `plus`, else −1.

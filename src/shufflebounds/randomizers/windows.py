@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
@@ -22,6 +23,7 @@ from shufflebounds.randomizers.base import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class PrivUnit(MatchingRandomizer):
     """PrivUnit: a point of the sphere, e^{ε₀} times as dense in a cap around the user's direction.
@@ -33,15 +35,8 @@ class PrivUnit(MatchingRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     cap
         Share of a cap in the area of the sphere, 10⁻¹⁰⁰ to 1/2.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -81,6 +76,7 @@ class PrivUnit(MatchingRandomizer):
         return areas * np.array([[e, 1.0, 1.0], [1.0, e, 1.0]]) / self._total()
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Piecewise(MatchingRandomizer):
     """Piecewise: for x in [−1, 1] a number in [−C, C], denser by e^{ε₀} in a window around x.
@@ -88,16 +84,6 @@ class Piecewise(MatchingRandomizer):
     With h = e^{ε₀/2}, C = (h + 1)/(h − 1), the window of x runs from (C + 1)x/2 − (C − 1)/2 over a
     length of C − 1, a share of 1/(h + 1). Those of −1 and 1, which are the worst pair, are
     disjoint.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
 
     Notes
     -----
