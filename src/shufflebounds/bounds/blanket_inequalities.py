@@ -68,10 +68,8 @@ from shufflebounds.protocols.base import Protocol
 ABOVE = 1
 # Side of results that must not be above the exact bound.
 BELOW = -1
-# Largest u at which the series of κ(u) is used: its 27 terms leave less than 2⁻⁶³.
+# Largest u at which the series of κ(u) is used, as the formula cancels there.
 _SERIES_UP_TO = 0.25
-# Coefficients of the series κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)).
-_SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
 # Smallest ε that is not treated as 0, where the bounds are singular.
 _SMALLEST_EPS = 1e-30
 # Relative width of an enclosure of ε.
@@ -414,9 +412,10 @@ def _kappa(u: float) -> float:
     """Return ((1 + u)log(1 + u) − u)/u² for u ≥ 0, with a relative error of about 40 roundings."""
     if u > _SERIES_UP_TO:
         return ((1.0 + u) * math.log1p(u) - u) / u / u
+    # κ(u) = Σ_k (−u)^k/((k + 1)(k + 2)), of which 27 terms leave less than 2⁻⁶³.
     total = 0.0
-    for coefficient in reversed(_SERIES):
-        total = total * u + coefficient
+    for k in reversed(range(27)):
+        total = 1.0 / ((k + 1) * (k + 2)) - total * u
     return total
 
 

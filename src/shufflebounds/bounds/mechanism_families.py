@@ -24,8 +24,6 @@ WAYS = {
     "one": "one attribute, drawn at random",
     "linked": "all attributes in one report",
 }
-# Largest number of hash values that a search tries.
-_MAX_HASH_VALUES = 2**40
 # Largest number of values of a grid for numbers that a search tries.
 _MAX_GRID = 4096
 # ε₀ of a message above which its flips are negligible: its error differs by less than 10⁻⁹.
@@ -139,14 +137,14 @@ def _families_for_values(k: int) -> Iterator[MechanismFamily]:
     if k > 2:
         yield MechanismFamily("subset", lambda m: {"domain_size": k, "subset_size": m}, 2, k - 1)
     yield MechanismFamily(
-        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MAX_HASH_VALUES
+        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, validation.MAX_VALUES
     )
     # The odds are those of local hashing with m hash values; the bits need no seed.
     yield MechanismFamily(
         "unary",
         lambda m: {"domain_size": k, "noise": 1.0 / m},
         3,
-        _MAX_HASH_VALUES,
+        validation.MAX_VALUES,
         like="local_hash",
     )
     for name in ("oue", "rappor", "blh", "hadamard"):
@@ -214,7 +212,7 @@ def _families_for_sets(d: int, s: int) -> Iterator[MechanismFamily]:
     sizes = {"domain_size": d, "items": s}
     yield MechanismFamily("privset", lambda m: {**sizes, "subset_size": m}, 1, d - s)
     yield MechanismFamily(
-        "collision", lambda m: {**sizes, "hash_values": m}, s + 1, _MAX_HASH_VALUES
+        "collision", lambda m: {**sizes, "hash_values": m}, s + 1, validation.MAX_VALUES
     )
     yield MechanismFamily(
         "krr",

@@ -30,7 +30,7 @@ from functools import partial
 
 import numpy as np
 
-from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.base import SPECIAL_ERR, Kind
 from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -44,8 +44,6 @@ from shufflebounds.randomizers.joint import Joint
 _SLACK = Fraction(1, 10**12)
 # Kinds of noise whose total variation is known.
 NOISES = ("general", "laplace", "planar")
-# Factor that rounds integrals of Bessel functions up.
-_ROUND_UP_SPECIAL = 1.0 + 1e-9
 
 
 def variation_ratio(
@@ -302,7 +300,7 @@ def _noise_variation(noise: str, distance: float) -> float:
 
         # The distance is (2/π) ∫₀^half t K₁(t) dt, here integrated by parts.
         _, integral = iti0k0(half)
-        return 2.0 / math.pi * (integral - half * k0(half)) * _ROUND_UP_SPECIAL
+        return 2.0 / math.pi * (integral - half * k0(half)) * (1.0 + SPECIAL_ERR)
     return 1.0
 
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import MERGE_GAP, FloatArray
+from shufflebounds.core.products import MERGE_GAP, SUM_TOLERANCE, FloatArray
 
 Triple = tuple[int, int, int]
 
@@ -28,8 +28,6 @@ Triple = tuple[int, int, int]
 _LOWERING = Fraction(MERGE_GAP)
 # Largest number of terms of f that are evaluated with exact integers, some microseconds each.
 _MAX_TERMS = 1_000_000
-# Largest excess of f in floats that may be rounding. A larger one spares the exact comparison.
-_FLOAT_TOLERANCE = 1e-9
 
 
 def undominated(candidates: Mapping[str, Decomposition]) -> dict[str, Decomposition]:
@@ -46,7 +44,7 @@ def undominated(candidates: Mapping[str, Decomposition]) -> dict[str, Decomposit
     terms = 0
     for place in reversed(range(len(names))):
         small = names[place]
-        for larger in np.flatnonzero((sample[place] <= sample + _FLOAT_TOLERANCE).all(axis=1)):
+        for larger in np.flatnonzero((sample[place] <= sample + SUM_TOLERANCE).all(axis=1)):
             large = names[larger]
             if large == small or large not in remaining:
                 continue
@@ -149,4 +147,4 @@ def _seems_larger(large: FloatArray, small: FloatArray) -> bool:
     edges = edges[(edges[:, :2] >= 0.0).all(axis=1) & edges.any(axis=1)]
     edges /= np.abs(edges).max(axis=1, keepdims=True)
     large_sum, small_sum = (np.maximum(edges @ rows.T, 0.0).sum(axis=1) for rows in (large, small))
-    return bool((small_sum <= large_sum + _FLOAT_TOLERANCE).all())
+    return bool((small_sum <= large_sum + SUM_TOLERANCE).all())

@@ -54,8 +54,6 @@ _UNITS_PER_KEY = 1 << 10
 _LOG_ZERO = -2e3
 # Odd factor that mixes the two log-ratios of a component into one integer key.
 _KEY_FACTOR = np.int64(0x1F3B0A5C7D96E84F)
-# Odd number that is added to the keys of tied components, so that they differ from all others.
-_TIED_KEY = np.int64(0x2545F4914F6CDD1D)
 # Largest relative difference of united components that rounding can cause. A larger one means that
 # different ratios have one key by chance.
 _MAX_ROUNDING_SPREAD = 1e-9
@@ -351,7 +349,8 @@ def _unite_by_keys(product: FloatArray, ratios: NDArray[np.int64]) -> tuple[Floa
     """
     used = (product[0] > 0.0) | (product[1] > 0.0)
     product = product[:, used]
-    keys = ratio_keys(ratios[:, used]) + product[3].astype(np.int64) * _TIED_KEY
+    # Tied components have odd keys.
+    keys = 2 * ratio_keys(ratios[:, used]) + product[3].astype(np.int64)
     united, error = merge_labelled(product, np.unique(keys, return_inverse=True)[1])
     if error > _MAX_ROUNDING_SPREAD:
         return product, 0.0

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import FloatArray, U, compounded
+from shufflebounds.core.products import NEARLY_EQUAL, FloatArray, U, compounded
 
 # Largest number of components of an end that is not coarsened. Speed and width only.
 _MAX_EXACT_COMPONENTS = 6000
-# Distance by which the inner end may move, in units of the distance between the ends. Width only.
-_INNER_SHARE = 1.5
-# Distance by which the outer end may move, in units of the distance between the ends. Width only.
-_OUTER_SHARE = 3.0
+# Square of the width of strips, in units of the distance between the ends. The mean square distance
+# from the mean of an interval is a twelfth of its square, and a sixth if masses are moved to its
+# ends. So the inner end moves by 1.5 of the units, and the outer end by 3. Width only.
+_SQUARED_WIDTH = 18.0
 # Orders s of the laws a (a/b)^s at which `stakes` evaluates components. Width only.
 _ORDERS = tuple(2.0**k for k in range(-6, 10))
 # Tilts θ, in units of 1 over the largest a/c, at which `stakes` evaluates components. Width only.
@@ -40,13 +40,8 @@ _MIN_DISTANCE = 1e-9
 _BINS = 64
 # Share of the strips that are distributed evenly along an axis. Width only.
 _EVEN_SHARE = 0.2
-# Largest number of strips of an axis, unless `_MAX_STRIP_WIDTH` requires more. Speed and width
-# only.
-_MAX_STRIPS = 2**12
 # Largest width of a strip (natural logarithm): shares of masses at corners stay within floats.
 _MAX_STRIP_WIDTH = 4.0
-# Largest relative difference of ratios that counts as rounding.
-_EQUAL_RATIOS = 1e-11
 # Smallest mass of ends that are coarsened: powers of ratios a/c of smaller ones might overflow.
 _MIN_MASS = 1e-70
 # Largest relative difference |a − b|/a of components that count as their own mirror image, and
@@ -75,12 +70,12 @@ def coarsened(joint: Decomposition) -> Decomposition:
         return joint
     distance, symmetric = _end_distance(inner, outer), joint.is_symmetric()
     below, above = (
-        _shorten_end(end, stakes(masses) / (share * distance), coarsen, symmetric=symmetric)
-        for end, masses, share, coarsen in (
-            # The mean square distance from the mean of an interval is a twelfth of its square, and
-            # a sixth if masses are moved to the ends of the interval.
-            (bounds[0], inner, 12.0 * _INNER_SHARE, _unite_boxes),
-            (bounds[1], outer, 6.0 * _OUTER_SHARE, _spread_to_corners),
+        _shorten_end(
+            end, stakes(masses) / (_SQUARED_WIDTH * distance), coarsen, symmetric=symmetric
+        )
+        for end, masses, coarsen in (
+            (bounds[0], inner, _unite_boxes),
+            (bounds[1], outer, _spread_to_corners),
         )
     )
     if joint.inner is None:
@@ -186,7 +181,7 @@ class Strips:
         difference of natural logarithms.
         """
         smallest, largest = float(ratios.min()), float(ratios.max())
-        if largest - smallest <= _EQUAL_RATIOS * smallest:
+        if largest - smallest <= NEARLY_EQUAL * smallest:
             strip = np.zeros(ratios.size, dtype=np.int64)
             return Strips(ratios, np.array([smallest]), strip, (largest - smallest) / smallest)
         span = math.log(largest / smallest)
@@ -197,7 +192,7 @@ class Strips:
         density = np.cbrt(weights)
         total = float(density.sum())
         count = span / _BINS * math.sqrt(2.0 * total * total * total) / (1.0 - _EVEN_SHARE)
-        count = max(min(count, _MAX_STRIPS), span / (_MAX_STRIP_WIDTH * _EVEN_SHARE))
+        count = max(min(count, ratios.size), span / (_MAX_STRIP_WIDTH * _EVEN_SHARE))
         shares = (1.0 - _EVEN_SHARE) * density / (total or 1.0) + _EVEN_SHARE / _BINS
         cumulative = np.append(0.0, np.cumsum(shares))
         cuts = np.linspace(0.0, cumulative[-1], math.ceil(count) + 1)[1:-1]
