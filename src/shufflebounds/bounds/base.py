@@ -17,6 +17,11 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
+# Relative error of formulas of a dozen functions, with room to spare.
+FORMULA_ERR = 2.0**-40
+# Relative error of numbers by SciPy's special functions, with room to spare.
+SPECIAL_ERR = 1e-9
+
 # Returns the pairs of a protocol that a bound compares.
 PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 

@@ -55,31 +55,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, closed_form, smallest
+from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray, U
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol
 
-FloatArray = NDArray[np.float64]
-
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
 # Side of results that must not be below the exact bound.
 ABOVE = 1
 # Side of results that must not be above the exact bound.
 BELOW = -1
-# Largest u at which the series of κ(u) is used: its 27 terms leave less than 2⁻⁶³.
+# Largest u at which the series of κ(u) is used, as the formula cancels there.
 _SERIES_UP_TO = 0.25
-# Coefficients of the series κ(u) = Σ_k (−u)^k / ((k + 1)(k + 2)).
-_SERIES = tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(27))
 # Smallest ε that is not treated as 0, where the bounds are singular.
 _SMALLEST_EPS = 1e-30
-# Largest ε at which bounds are evaluated; e^ε overflows beyond about 709. A bound here holds for
-# all larger ε, since D falls in ε.
-_LARGEST_EPS = 700.0
 # Relative width of an enclosure of ε.
 _EPS_RTOL = 1e-10
 # Number of intervals that are examined before an enclosure is widened. About 200 are usual.
@@ -107,10 +99,10 @@ class Loss:
 # lo and hi must be equal.
 Losses = Callable[[float, float, int], Iterable[Loss]]
 
-# An R whose bounds are 1.
-_TRIVIAL_LOSS = Loss(
-    drift=0.0, top=math.inf, spread=math.inf, square=math.inf, gamma=1.0, residual=0.0
-)
+
+def _no_losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
+    """Return an R whose bounds are 1."""
+    return [Loss(0.0, math.inf, math.inf, math.inf, gamma=1.0, residual=0.0)]
 
 
 def specific(blanket: Decomposition) -> Losses:
@@ -121,7 +113,7 @@ def specific(blanket: Decomposition) -> Losses:
     """
     used = (blanket.a > 0.0) | (blanket.b > 0.0)
     if (blanket.c[used] == 0.0).any():
-        return lambda lo, hi, side: [_TRIVIAL_LOSS]
+        return _no_losses
     directions = (_BlanketLoss.of(blanket), _BlanketLoss.of(blanket.swap()))
     return lambda lo, hi, side: (direction.loss(lo, hi, side) for direction in directions)
 
@@ -138,9 +130,9 @@ def with_similarity(blanket: Decomposition, eps0: float) -> Losses:
     and the bounds are 1.
     """
     if blanket.outer is not None:
-        return lambda lo, hi, side: [_TRIVIAL_LOSS]
+        return _no_losses
     gamma = math.fsum(blanket.c)
-    slack = 2.0 * blanket.rel_err + (blanket.c.size + 32.0) * _U
+    slack = 2.0 * blanket.rel_err + (blanket.c.size + 32.0) * U
     return _losses_by_similarity(eps0, gamma, gamma, slack)
 
 
@@ -154,7 +146,7 @@ def _losses_by_similarity(
     γ(e(t² + 1) − 2t), with the upper bound for γ. The law of M has the lower bound.
     """
     e, growth = math.exp(eps0), math.expm1(eps0)
-    slack = (32.0 + 4.0 * eps0) * _U + gamma_err
+    slack = (32.0 + 4.0 * eps0) * U + gamma_err
 
     def losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
         # Divided by a, all three fall in ε.
@@ -201,7 +193,7 @@ def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> flo
     # −log E e^{−xM} is concave in x and 0 at 0: its relative error is at most that of x. The
     # relative error of γe^{−x}, which is x times that of x, can only enter through `occupied`, one
     # to one.
-    margin = 128.0 * _U * (1.0 + rate - exponent + math.fsum(map(abs, parts)))
+    margin = 128.0 * U * (1.0 + rate - exponent + math.fsum(map(abs, parts)))
     logarithm = math.fsum([exponent, math.log(occupied), *parts]) + side * margin
     value = math.exp(min(logarithm, 0.0))
     # The margin includes the rounding of exp, but not underflow.
@@ -236,7 +228,7 @@ class _BlanketLoss:
             gamma=math.fsum(c),
             residual=blanket.residual,
             rel_err=rel_err,
-            slack=2.0 * rel_err + (c.size + 32.0) * _U,
+            slack=2.0 * rel_err + (c.size + 32.0) * U,
         )
 
     def loss(self, lo: float, hi: float, side: int) -> Loss:
@@ -266,7 +258,7 @@ class _BlanketLoss:
         values = s * self.shift - self.weight
         terms = s * np.abs(self.shift) + self.weight
         # Errors of the masses have the weight s(a + e^ε b)/c, at most the terms and 2sb/c.
-        error = (16.0 * _U + 2.0 * self.rel_err) * terms + 4.0 * self.rel_err * s * self.weight
+        error = (16.0 * U + 2.0 * self.rel_err) * terms + 4.0 * self.rel_err * s * self.weight
         return values, error
 
 
@@ -277,10 +269,12 @@ Inequality = Callable[[Loss, int, int], float]
 
 
 def _losses_of_blanket(blanket: Decomposition, _: float) -> Losses:
+    """Return R for a blanket itself."""
     return specific(blanket)
 
 
 def _losses_of_eps0(_: None, eps0: float) -> Losses:
+    """Return bounds of R by ε₀ alone."""
     return generic(eps0)
 
 
@@ -340,7 +334,7 @@ def _inequality_bound(
 def delta_enclosure(inequality: Inequality, losses: Losses, eps: float, n: int) -> Enclosure:
     """Return an enclosure of the larger bound of both directions at ε ≥ 0; at most 1."""
     upper = delta_above(inequality, losses, eps, n)
-    if not _SMALLEST_EPS <= eps <= _LARGEST_EPS:
+    if not _SMALLEST_EPS <= eps <= validation.MAX_EXPONENT:
         return Enclosure(0.0, upper)
     lower = max(inequality(loss, n, BELOW) for loss in losses(eps, eps, BELOW))
     return Enclosure(min(lower, upper), upper)
@@ -350,7 +344,8 @@ def delta_above(inequality: Inequality, losses: Losses, eps: float, n: int) -> f
     """Return the larger bound of both directions at ε, rounded up; at most 1."""
     if eps < _SMALLEST_EPS:
         return 1.0
-    eps = min(eps, _LARGEST_EPS)
+    # A bound at this ε holds for all larger ε, since D falls in ε.
+    eps = min(eps, validation.MAX_EXPONENT)
     return max(inequality(loss, n, ABOVE) for loss in losses(eps, eps, ABOVE))
 
 
@@ -417,9 +412,10 @@ def _kappa(u: float) -> float:
     """Return ((1 + u)log(1 + u) − u)/u² for u ≥ 0, with a relative error of about 40 roundings."""
     if u > _SERIES_UP_TO:
         return ((1.0 + u) * math.log1p(u) - u) / u / u
+    # κ(u) = Σ_k (−u)^k/((k + 1)(k + 2)), of which 27 terms leave less than 2⁻⁶³.
     total = 0.0
-    for coefficient in reversed(_SERIES):
-        total = total * u + coefficient
+    for k in reversed(range(27)):
+        total = 1.0 / ((k + 1) * (k + 2)) - total * u
     return total
 
 

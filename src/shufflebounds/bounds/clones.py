@@ -13,14 +13,12 @@ from shufflebounds.core import validation
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.core.products import FloatArray
+from shufflebounds.core.products import MASSES_ERR, FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol
 
 # Relative rounding error of a formula for ε: a dozen roundings of 2⁻⁵³, with room to spare.
 _FORMULA_ERR = 2.0**-46
-# Relative rounding error of the masses c of a clone: those of exp, a sum and a product.
-_MASSES_ERR = 2.0**-50
 # Shares of δ that `clone_advanced` tries for the single rounds. The composition has the rest of δ.
 _ADVANCED_SHARES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 
@@ -55,7 +53,7 @@ def _replace_c(
         end and _replace_c(end, masses) for end in (decomposition.inner, decomposition.outer)
     )
     a, b = decomposition.a, decomposition.b
-    return Decomposition(a, b, masses(a, b), decomposition.rel_err + _MASSES_ERR, inner, outer)
+    return Decomposition(a, b, masses(a, b), decomposition.rel_err + MASSES_ERR, inner, outer)
 
 
 def _clone_candidates(clone: Callable[[float], Decomposition]) -> PairsOf:

@@ -42,14 +42,12 @@ from shufflebounds.core.work import budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
-# Largest number of dataset pairs of the first part that are composed for a lower bound.
-_MAX_COMPOSED_DATASETS = 4
-# Largest number of pairs that are all computed; if there are more, some of them are sorted out.
-_MAX_ALL_COMPUTED = 4
-# Relative width of the Rényi divergences that Rényi accounting converts.
+# Largest number of pairs that are all computed, and of dataset pairs that are composed for a lower
+# bound. If there are more, some of them are sorted out.
+_MAX_COMPUTED_PAIRS = 4
+# Relative width of the Rényi divergences that Rényi accounting converts, and share of ε by which
+# the orders that it leaves out may give less.
 _ACCOUNTED_RTOL = 1e-3
-# Share of ε by which the orders that Rényi accounting leaves out may give less.
-_ORDERS_SHARE = 1e-3
 # Relative width of ε by Rényi accounting above which the answer has a shortfall.
 _LARGEST_ACCOUNTED_RTOL = 1e-2
 
@@ -82,7 +80,7 @@ def _composed_answer(
     first_pairs, *further_pairs = pairs_by_part
     choices = (
         [[pair], *([other] for other in others)]
-        for pair in first_pairs[:_MAX_COMPOSED_DATASETS]
+        for pair in first_pairs[:_MAX_COMPUTED_PAIRS]
         for others in product(
             *([x for x in pairs if x.name == pair.name] for pairs in further_pairs)
         )
@@ -263,7 +261,7 @@ def _single_round_answers(
     numerics: Numerics,
 ) -> list[Answer]:
     """Return the largest divergence of all pairs at each point, of one shuffle each."""
-    if len(pairs) > _MAX_ALL_COMPUTED:
+    if len(pairs) > _MAX_COMPUTED_PAIRS:
         questions = (Divergence(quantity, point.draws, point.at, numerics.rtol) for point in points)
         return [largest_of_pairs(kind, pairs, question) for question in questions]
     rows = [
@@ -323,7 +321,7 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         def answer(setting: Setting) -> Answer:
             n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
             parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            eps = least_epsilon(lambda orders: curves.sums(parts, orders), delta, _ORDERS_SHARE)
+            eps = least_epsilon(lambda orders: curves.sums(parts, orders), delta, _ACCOUNTED_RTOL)
             is_wide = eps.relative_width > _LARGEST_ACCOUNTED_RTOL
             return Answer(eps, shortfall=f"known only to lie in {eps}" if is_wide else "")
 

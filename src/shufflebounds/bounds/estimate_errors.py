@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.base import SPECIAL_ERR, Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.mechanism_families import Task
 from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Calibrated, Protocol
-
-# Relative error of the curator's noise, which is calibrated in floats by bisection.
-_BISECTION_ERR = 1e-9
 
 
 def _error_bound(
@@ -31,7 +28,7 @@ def _error_bound(
 def _curator_mse(protocol: Calibrated) -> Enclosure:
     """Return the error of a trusted curator for the same task."""
     mse = Task.of(protocol).curator_mse
-    return Enclosure(mse * (1.0 - _BISECTION_ERR), mse * (1.0 + _BISECTION_ERR))
+    return Enclosure(mse * (1.0 - SPECIAL_ERR), mse * (1.0 + SPECIAL_ERR))
 
 
 ESTIMATE_ERROR = _error_bound(

@@ -24,12 +24,8 @@ WAYS = {
     "one": "one attribute, drawn at random",
     "linked": "all attributes in one report",
 }
-# Largest number of hash values that a search tries.
-_MAX_HASH_VALUES = 2**40
 # Largest number of values of a grid for numbers that a search tries.
 _MAX_GRID = 4096
-# Largest number of attributes of a task.
-_MAX_ATTRIBUTES = 100
 # ε₀ of a message above which its flips are negligible: its error differs by less than 10⁻⁹.
 NO_FLIPS_EPS0 = 200.0
 
@@ -50,11 +46,11 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.values is not None:
-            validation.whole("values", self.values, minimum=2, maximum=2**53)
+            validation.values("values", self.values)
             validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
         elif self.items != 1:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
-        validation.whole("attributes", self.attributes, minimum=1, maximum=_MAX_ATTRIBUTES)
+        validation.whole("attributes", self.attributes, minimum=1, maximum=validation.MAX_JOINT)
         validation.rounds(self.rounds)
         if self.most_eps0 is not None:
             validation.eps0(self.most_eps0, "most_eps0")
@@ -141,14 +137,14 @@ def _families_for_values(k: int) -> Iterator[MechanismFamily]:
     if k > 2:
         yield MechanismFamily("subset", lambda m: {"domain_size": k, "subset_size": m}, 2, k - 1)
     yield MechanismFamily(
-        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, _MAX_HASH_VALUES
+        "local_hash", lambda m: {"domain_size": k, "hash_values": m}, 3, validation.MAX_VALUES
     )
     # The odds are those of local hashing with m hash values; the bits need no seed.
     yield MechanismFamily(
         "unary",
         lambda m: {"domain_size": k, "noise": 1.0 / m},
         3,
-        _MAX_HASH_VALUES,
+        validation.MAX_VALUES,
         like="local_hash",
     )
     for name in ("oue", "rappor", "blh", "hadamard"):
@@ -216,7 +212,7 @@ def _families_for_sets(d: int, s: int) -> Iterator[MechanismFamily]:
     sizes = {"domain_size": d, "items": s}
     yield MechanismFamily("privset", lambda m: {**sizes, "subset_size": m}, 1, d - s)
     yield MechanismFamily(
-        "collision", lambda m: {**sizes, "hash_values": m}, s + 1, _MAX_HASH_VALUES
+        "collision", lambda m: {**sizes, "hash_values": m}, s + 1, validation.MAX_VALUES
     )
     yield MechanismFamily(
         "krr",

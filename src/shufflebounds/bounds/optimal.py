@@ -21,16 +21,13 @@ import numpy as np
 from shufflebounds.accounting.composition import Composed, round_of
 from shufflebounds.accounting.questions import mechanism_delta, mechanism_epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.base import FORMULA_ERR, Answer, Bound, Evaluate, Kind, Numerics
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
+from shufflebounds.protocols.base import Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.base import Randomizer
-
-# Relative error by which `Protocol.original_epsilon` may be rounded up.
-_ORIGINAL_ERR = 2.0**-40
 
 UPPER = divergence_bound(
     "upper",
@@ -146,7 +143,7 @@ def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Eva
 
 def _randomizer_of(protocol: Protocol) -> Randomizer | None:
     """Return the randomizer of a protocol that covers every pair of inputs, else None."""
-    if isinstance(protocol, SingleMessage) and protocol.distance is None:
+    if isinstance(protocol, SingleReport) and protocol.distance is None:
         return protocol.randomizer
     return None
 
@@ -164,7 +161,7 @@ TIGHT = Bound(
 
 def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
     """Return the mechanism's own ε or δ by enumerating every dataset."""
-    if not isinstance(protocol, SingleMessage):
+    if not isinstance(protocol, SingleReport):
         raise ValueError("the bound enumerated needs reports of a single message")
     name = "eps" if quantity == "delta" else "delta"
 
@@ -194,7 +191,7 @@ def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> 
         if eps is None:
             shortfall = "original says nothing of these messages"
             return Answer(Enclosure(0.0, math.inf), shortfall=shortfall)
-        return Answer(Enclosure(eps * (1.0 - _ORIGINAL_ERR), eps))
+        return Answer(Enclosure(eps * (1.0 - FORMULA_ERR), eps))
 
     return lambda settings: [answer(setting) for setting in settings]
 

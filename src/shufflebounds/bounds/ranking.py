@@ -31,14 +31,10 @@ from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 
-# Relative width of the returned ε₀ in one shuffle.
+# Relative width of ε₀ in one shuffle.
 _RTOL = 1e-3
-# Relative width of the returned ε₀ in several shuffles, where every probe takes a profile.
+# Relative width of ε₀ in several shuffles, where every probe takes a profile.
 _RTOL_OF_SEVERAL_SHUFFLES = 3e-3
-# Relative width of ε₀ in one shuffle while parameters are searched.
-_SEARCH_RTOL = 1e-3
-# Relative width of ε₀ in several shuffles while parameters are searched.
-_SEARCH_RTOL_OF_SEVERAL_SHUFFLES = 1e-2
 # Factor between the first parameters that a search tries.
 _FIRST_FACTOR = 4.0
 # Smallest factor between two parameters that a search tries.
@@ -55,7 +51,7 @@ Progress = Callable[[int, int, str], object]
 
 
 def _no_progress(step: int, steps: int, label: str) -> None:
-    pass
+    """Return nothing: nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -337,8 +333,9 @@ class _TaskMechanism:
             share = math.nextafter(share, 0.0)
         return share
 
-    def eps0(self, deployable: Deployable, rtol: float) -> Enclosure:
+    def eps0(self, deployable: Deployable) -> Enclosure:
         """Return the largest ε₀ that meets the target, by the bounds of `deployable`."""
+        rtol = _RTOL if self.shuffles == 1 else _RTOL_OF_SEVERAL_SHUFFLES
         task, max_eps0 = self.task, self.max_eps0
         if isinstance(self.attribute_mechanism(1.0), MultiMessage):
             max_eps0 = min(max_eps0, NO_FLIPS_EPS0)
@@ -377,12 +374,11 @@ class _TaskMechanism:
         """Return it with the parameter of the smallest error at the ε₀ that the blanket allows."""
         if self.family.smallest == self.family.largest:
             return self
-        rtol = _SEARCH_RTOL if self.shuffles == 1 else _SEARCH_RTOL_OF_SEVERAL_SHUFFLES
 
         @cache
         def mse(parameter: int) -> float:
             mechanism = replace(self, parameter=parameter)
-            return mechanism.error(mechanism.eps0(mechanism.blanket, rtol).lower).mse
+            return mechanism.error(mechanism.eps0(mechanism.blanket).lower).mse
 
         best = _cheapest(mse, self.family.smallest, self.family.largest)
         return replace(self, parameter=best)
@@ -403,7 +399,7 @@ class _TaskMechanism:
 
     def _choice(self, deployable: Deployable, proof: str) -> Choice:
         """Return the choice at the largest ε₀ by the bounds of `deployable`."""
-        eps0 = self.eps0(deployable, _RTOL if self.shuffles == 1 else _RTOL_OF_SEVERAL_SHUFFLES)
+        eps0 = self.eps0(deployable)
         eps0 = Enclosure(self.eps0_within_reported_eps(deployable, eps0.lower), eps0.upper)
         errors = [self.error(end) for end in (eps0.lower, eps0.upper)]
         attribute = self.attribute_mechanism(eps0.lower)

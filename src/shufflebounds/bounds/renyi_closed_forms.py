@@ -20,7 +20,7 @@ from shufflebounds.accounting.renyi_conversion import (
     SMALLEST_ORDER,
     epsilon_of_orders,
 )
-from shufflebounds.bounds.base import Bound, Kind, closed_form
+from shufflebounds.bounds.base import FORMULA_ERR, Bound, Kind, closed_form
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
@@ -30,10 +30,6 @@ from shufflebounds.randomizers.discrete import KRR
 
 # Orders that conversions to ε try, about 1 % apart.
 _ORDERS = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, 1157)
-# Largest order whose moment is summed. The sum has one term per order; above it, ε₀ is the bound.
-_MAX_TERMS = 10**6
-# A bound of the relative rounding error of the formulas.
-_FORMULA_ERR = 2.0**-40
 
 
 def log_special_moment(order: int, eps0: float, m: int) -> float:
@@ -76,7 +72,7 @@ def theorem_3_1(eps0: float, n: int, order: float) -> float:
 def _log_moment_3_1(eps0: float, n: int, order: int) -> float:
     """Return the upper bound of (λ − 1)D_λ by Theorem 3.1 at an integer order."""
     log_rare = _log_rare_term(eps0, n, order)
-    if log_rare >= (order - 1.0) * eps0 or order > _MAX_TERMS:
+    if log_rare >= (order - 1.0) * eps0:
         return max(log_rare, (order - 1.0) * eps0)
     return float(np.logaddexp(log_special_moment(order, eps0, _clone_count(eps0, n)), log_rare))
 
@@ -91,7 +87,7 @@ def theorem_3_3(eps0: float, n: int, order: float) -> float:
     )
     if log_bulk > 600.0:
         return eps0
-    bulk = math.exp(log_bulk) * (1.0 + _FORMULA_ERR)
+    bulk = math.exp(log_bulk) * (1.0 + FORMULA_ERR)
     log_moment = float(np.logaddexp(bulk, _log_rare_term(eps0, n, order)))
     return _divergence_up(log_moment, eps0, order)
 
@@ -115,24 +111,24 @@ def corollary_3_5(eps0: float, n: int, order: float) -> float:
         return 0.0
     log_term = math.log(0.5 * floor * (floor - 1.0)) + 2.0 * _log_sinh(0.5 * eps0)
     value = float(np.logaddexp(0.0, log_term + math.log(4.0 / n))) / (floor - 1.0)
-    return min(value * (1.0 - _FORMULA_ERR), eps0)
+    return min(value * (1.0 - FORMULA_ERR), eps0)
 
 
 def _clone_count(eps0: float, n: int) -> int:
     """Return n̄, rounded down."""
-    return math.floor((n - 1) * (0.5 * math.exp(-eps0)) * (1.0 - _FORMULA_ERR)) + 1
+    return math.floor((n - 1) * (0.5 * math.exp(-eps0)) * (1.0 - FORMULA_ERR)) + 1
 
 
 def _log_rare_term(eps0: float, n: int, order: float) -> float:
     """Return ε₀λ − (n − 1)/(8e), rounded up."""
     gain, cost = eps0 * order, (n - 1) * math.exp(-eps0) / 8.0
-    return gain - cost + _FORMULA_ERR * 1e-3 * (gain + cost)
+    return gain - cost + FORMULA_ERR * 1e-3 * (gain + cost)
 
 
 def _divergence_up(log_moment: float, eps0: float, order: float) -> float:
     """Return `log_moment` divided by λ − 1, rounded up, at most ε₀."""
     value = max(0.0, log_moment) / (order - 1.0)
-    return min(value * (1.0 + _FORMULA_ERR), eps0)
+    return min(value * (1.0 + FORMULA_ERR), eps0)
 
 
 def _log_sinh(x: float) -> float:

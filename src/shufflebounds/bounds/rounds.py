@@ -16,6 +16,7 @@ import numpy as np
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import compose
 from shufflebounds.bounds.base import (
+    FORMULA_ERR,
     Answer,
     Bound,
     Evaluate,
@@ -28,18 +29,19 @@ from shufflebounds.bounds.base import (
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol, Shuffles
 
-# Relative rounding error of the masses of a pair: those of exp, a quotient and two products.
-_MASSES_ERR = 2.0**-50
-# A bound of the relative rounding error of a theorem's formula.
-_FORMULA_ERR = 1e-12
 # Relative width of ε to aim at for the optimal composition. The four losses of its pairs lie
 # between the points of a lattice, which makes narrower answers expensive.
 _OPTIMAL_RTOL = 5e-3
 # Largest relative width of ε that is accepted for the optimal composition.
 _LARGEST_OPTIMAL_RTOL = 0.05
+# Shares of δ that the single rounds have together, if the theorem needs all of it.
+_ALL_OF_DELTA = (1.0,)
+# Shares of δ that the single rounds have together, if the theorem needs the rest.
+_HALF_OF_DELTA = (0.5,)
 
 # Returns the ε of all rounds for (ε, times) of each kind of round, the δ of every single round, and
 # the δ of all rounds together.
@@ -49,7 +51,7 @@ Theorem = Callable[[Sequence[tuple[float, int]], float, float], Enclosure]
 def basic(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
     """Return Σε, which holds at Σδ."""
     total = math.fsum(eps * times for eps, times in rounds)
-    return Enclosure(total * (1.0 - _FORMULA_ERR), total * (1.0 + _FORMULA_ERR))
+    return Enclosure(total * (1.0 - FORMULA_ERR), total * (1.0 + FORMULA_ERR))
 
 
 def advanced(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
@@ -67,7 +69,7 @@ def advanced(rounds: Sequence[tuple[float, int]], round_delta: float, delta: flo
     # δ̃ is a difference that is not far below δ: its rounding hardly changes its logarithm.
     log = min(-math.log(slack), math.log(math.e + spread / slack))
     eps = min(total, drift + spread * math.sqrt(2.0 * log))
-    return Enclosure(eps * (1.0 - _FORMULA_ERR), eps * (1.0 + _FORMULA_ERR))
+    return Enclosure(eps * (1.0 - FORMULA_ERR), eps * (1.0 + FORMULA_ERR))
 
 
 def optimal(rounds: Sequence[tuple[float, int]], round_delta: float, delta: float) -> Enclosure:
@@ -90,7 +92,7 @@ def _dominating_pair(eps: float, delta: float) -> Decomposition:
     rare = (1.0 - delta) / (1.0 + math.exp(eps))
     common = (1.0 - delta) / (1.0 + math.exp(-eps))
     a = np.array([delta, common, rare, 0.0])
-    return Decomposition(a, a[::-1], np.full(4, 0.25), _MASSES_ERR)
+    return Decomposition(a, a[::-1], np.full(4, 0.25), MASSES_ERR)
 
 
 def _smallest_by_theorem(
@@ -102,7 +104,7 @@ def _smallest_by_theorem(
 ) -> Answer:
     """Return the smallest ε by the theorem over the shares of δ that the rounds have together."""
     total = sum(part.times for part in parts)
-    round_deltas = [share * delta / total * (1.0 - _FORMULA_ERR) for share in shares]
+    round_deltas = [share * delta / total * (1.0 - FORMULA_ERR) for share in shares]
     round_deltas = [x for x in round_deltas if x >= validation.MIN_DELTA]
     if not round_deltas:
         return Answer(
@@ -199,19 +201,19 @@ BASIC = theorem_bound(
     "basic composition",
     "Dwork, McSherry, Nissim and Smith, TCC 2006, of the best single round at δ/T",
     basic,
-    (1.0,),
+    _ALL_OF_DELTA,
 )
 ADVANCED = theorem_bound(
     "advanced_composition",
     "advanced composition",
     "Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.5, of the best single round at δ/(2T)",
     advanced,
-    (0.5,),
+    _HALF_OF_DELTA,
 )
 OPTIMAL = theorem_bound(
     "optimal_composition",
     "optimal composition of (ε, δ)",
     "Kairouz, Oh and Viswanath, ICML 2015, Theorem 3.3, of the best single round at δ/(2T)",
     optimal,
-    (0.5,),
+    _HALF_OF_DELTA,
 )

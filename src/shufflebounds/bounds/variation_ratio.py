@@ -30,27 +30,20 @@ from functools import partial
 
 import numpy as np
 
-from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.base import SPECIAL_ERR, Kind
 from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.protocols.base import Candidate, Protocol, SingleMessage
+from shufflebounds.core.products import MASSES_ERR
+from shufflebounds.protocols.base import RATIOS_UP, Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
 
 # Largest violation of the domain of β and q that counts as rounding, and is corrected upwards.
 _SLACK = Fraction(1, 10**12)
-# Relative rounding error of the masses of a variation-ratio pair, which are rounded once.
-_ROUNDED_ONCE_ERR = 2.0**-52
-# Relative rounding error of the masses of a metric clone.
-_CLONE_ERR = 2.0**-50
 # Kinds of noise whose total variation is known.
 NOISES = ("general", "laplace", "planar")
-# Factor that rounds p, β and q up: the pair grows with each of them.
-_ROUND_UP = 1.0 + 2.0**-50
-# Factor that rounds integrals of Bessel functions up.
-_ROUND_UP_SPECIAL = 1.0 + 1e-9
 
 
 def variation_ratio(
@@ -125,7 +118,7 @@ def variation_ratio(
         (w, w, third_c),
     ]
     a, b, c = np.array([x for x in components if x[0] > 0 or x[1] > 0], dtype=np.float64).T
-    return Decomposition(a, b, c, rel_err=_ROUNDED_ONCE_ERR)
+    return Decomposition(a, b, c, rel_err=MASSES_ERR)
 
 
 def _ratio(name: str, value: object) -> float:
@@ -154,10 +147,10 @@ def _candidates_by_table_2(protocol: Protocol) -> tuple[Candidate, ...]:
 
     For local hashing this is the β of a hash function that tells the victim's inputs apart.
     """
-    randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
     if isinstance(randomizer, LocalHash):
         assert randomizer.hash_values is not None
-        protocol = SingleMessage(KRR(randomizer.hash_values, randomizer.eps0), protocol.eps0)
+        protocol = SingleReport(KRR(randomizer.hash_values, randomizer.eps0), protocol.eps0)
     return _candidates_by_ratios(protocol, published=True)
 
 
@@ -229,15 +222,15 @@ def metric_variation_ratio(
     """
     distance = validation.eps0(distance, "distance")
     distances = farthest if isinstance(farthest, tuple) else (farthest, farthest)
-    q = tuple(math.exp(validation.eps0(x, "farthest")) * _ROUND_UP for x in distances)
+    q = tuple(math.exp(validation.eps0(x, "farthest")) * RATIOS_UP for x in distances)
     if len(q) != 2 or min(distances) < distance:
         raise ValueError(
             f"farthest must be a distance of at least {distance!r}, or two of them, got "
             f"{farthest!r}"
         )
-    p = math.exp(distance) * _ROUND_UP
+    p = math.exp(distance) * RATIOS_UP
     # `variation_ratio` cuts off at (p − 1)/(p + 1) exactly.
-    largest = min((p - 1.0) / (p + 1.0) * _ROUND_UP, 1.0)
+    largest = min((p - 1.0) / (p + 1.0) * RATIOS_UP, 1.0)
     variation = min(_noise_variation(validation.choice("noise", noise, NOISES), distance), largest)
     return variation_ratio(p, variation, q)
 
@@ -292,7 +285,7 @@ def metric_clone(distance: float, distances: Collection[tuple[float, float]]) ->
     rare, common = (1.0 / (1.0 + math.exp(sign * distance)) for sign in (1.0, -1.0))
     c = 1.0 / max(math.exp(first) + math.exp(second) for first, second in pairs)
     return Decomposition(
-        np.array([common, rare]), np.array([rare, common]), np.array([c, c]), _CLONE_ERR
+        np.array([common, rare]), np.array([rare, common]), np.array([c, c]), MASSES_ERR
     )
 
 
@@ -300,14 +293,14 @@ def _noise_variation(noise: str, distance: float) -> float:
     """Return the total variation distance of the laws of two inputs, rounded up."""
     half = distance / 2.0
     if noise == "laplace":
-        return -math.expm1(-half) * _ROUND_UP
+        return -math.expm1(-half) * RATIOS_UP
     if noise == "planar":
         # The module takes longer to load than an answer.
         from scipy.special import iti0k0, k0
 
         # The distance is (2/π) ∫₀^half t K₁(t) dt, here integrated by parts.
         _, integral = iti0k0(half)
-        return 2.0 / math.pi * (integral - half * k0(half)) * _ROUND_UP_SPECIAL
+        return 2.0 / math.pi * (integral - half * k0(half)) * (1.0 + SPECIAL_ERR)
     return 1.0
 
 
@@ -327,7 +320,7 @@ def published_vector_bits(bits: int, eps0: float) -> Decomposition:
 
 def _vector_bits_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
     """Return the pair of Theorem 1; ValueError unless all reports are the same randomized bits."""
-    randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
     bits = randomizer.parts if isinstance(randomizer, Joint) else (randomizer,)
     if not all(isinstance(bit, KRR) and bit == bits[0] and bit.k == 2 for bit in bits):
         raise ValueError(

@@ -11,11 +11,10 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import MASSES_ERR
 
 # Largest ε₀ whose clone has masses that floating point represents, 10⁻³⁰⁰ and more.
 LARGEST_CLONE_EPS0 = 690.0
-# An ε₀ such as log 3 is a rounded number. Its clone is that of an ε₀ larger by this share.
-_EPS0_ROUNDING = 2.0**-50
 
 
 def standard_clone(eps0: float) -> Decomposition:
@@ -92,10 +91,13 @@ def stronger_clone(eps0: float) -> Decomposition:
 
 
 def _two_components(eps0: float, sure: float) -> Decomposition:
-    """Two reports, the victim's e^{ε₀} times as likely as the other; others are sure of either."""
+    """Return two reports: the victim's is e^{ε₀} times as likely as the other one.
+
+    Other users send either of them with probability `sure` at least.
+    """
     rare, common = math.exp(-eps0) / (1.0 + math.exp(-eps0)), 1.0 / (1.0 + math.exp(-eps0))
-    both = np.array([common, rare])
-    return Decomposition(both, both[::-1], np.full(2, sure), rel_err=2.0**-50)
+    law = np.array([common, rare])
+    return Decomposition(law, law[::-1], np.full(2, sure), rel_err=MASSES_ERR)
 
 
 def clone_of_mechanism(eps0: float | None) -> Decomposition | None:
@@ -105,5 +107,6 @@ def clone_of_mechanism(eps0: float | None) -> Decomposition | None:
     """
     if eps0 is None or not 0.0 < eps0 <= LARGEST_CLONE_EPS0:
         return None
-    eps0 *= 1.0 + _EPS0_ROUNDING
+    # An ε₀ such as log 3 is a rounded number. Its clone is that of a slightly larger ε₀.
+    eps0 *= 1.0 + MASSES_ERR
     return _two_components(eps0, math.exp(-eps0) / (1.0 + math.exp(-eps0)))

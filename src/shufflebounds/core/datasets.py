@@ -18,12 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import FloatArray, compounded, ratio_labels
-
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
-# Largest absolute distance of a sum of masses from 1 that is accepted as rounding.
-_SUM_TOLERANCE = 1e-9
+from shufflebounds.core.products import SUM_TOLERANCE, FloatArray, U, compounded, ratio_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +162,9 @@ class Crowd:
             sum_error = abs(math.fsum([-1.0, *masses.tolist()]))
             # A decomposition charges twice the error of the sums of a and b in the same way.
             rel_err = max(rel_err, 2.0 * sum_error)
-            if sum_error > _SUM_TOLERANCE:
+            if sum_error > SUM_TOLERANCE:
                 raise ValueError(f"others must sum to 1, got {math.fsum(masses)!r} for {name}")
-            if (blanket.c > masses * (1.0 + _SUM_TOLERANCE)).any():
+            if (blanket.c > masses * (1.0 + SUM_TOLERANCE)).any():
                 raise ValueError(f"c must not be above any law of others, and is above {name}")
             inputs[name] = OtherInput(np.arange(masses.size), np.ones(masses.size), masses)
         laws_by_name = MappingProxyType(inputs)
@@ -193,7 +188,7 @@ class Crowd:
     def dataset(self, name: str) -> Decomposition:
         """Return the pair of datasets in which all others hold the input of this name."""
         input_ = self.others[name]
-        rel_err = compounded(self.rel_err, input_.rel_err, _U)
+        rel_err = compounded(self.rel_err, input_.rel_err, U)
         return Decomposition(input_.pieces(self.a), input_.pieces(self.b), input_.law, rel_err)
 
     def datasets(self) -> dict[str, Decomposition]:
@@ -247,7 +242,7 @@ class Crowd:
             b=append_absence(self.b),
             c=append_absence(self.c),
             others=Inputs(self.others, subsample_input),
-            rel_err=compounded(self.rel_err, 4.0 * _U),
+            rel_err=compounded(self.rel_err, 4.0 * U),
             extremes=tuple(crowd.subsample(rate) for crowd in self.extremes),
             rate=self.rate * share,
         )

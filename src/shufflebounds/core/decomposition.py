@@ -25,9 +25,12 @@ from numpy.typing import ArrayLike
 
 from shufflebounds.core import validation
 from shufflebounds.core.products import (
+    NEARLY_EQUAL,
     SMALLEST_MASS,
+    SUM_TOLERANCE,
     BoolArray,
     FloatArray,
+    U,
     component_gap,
     compounded,
     merge_rows,
@@ -36,15 +39,6 @@ from shufflebounds.core.products import (
 
 # Largest number of pairs of components in one step of a joint composition: 300 MB and some seconds.
 LARGEST_JOINT = 25_000_000
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
-# Largest ε of `Decomposition.gparv`; beyond about 709, e^ε overflows.
-_LARGEST_EPS = 700.0
-# Largest absolute distance of a sum of masses from 1 that is accepted as rounding.
-_SUM_TOLERANCE = 1e-9
-# Largest relative asymmetry of a decomposition that is evaluated in one direction only. The
-# asymmetry is added to the uncertainty of its entries.
-_NEARLY_SYMMETRIC = 1e-12
 # Smallest positive relative uncertainty of entries: products of smaller ones with masses might
 # underflow.
 _SMALLEST_ENTRY_ERROR = 2.0**-60
@@ -115,9 +109,9 @@ class Decomposition:
             )
         a, b, c = (math.fsum([-1.0, *getattr(self, name).tolist()]) for name in "abc")
         for name, excess in (("a", a), ("b", b)):
-            if abs(excess) > _SUM_TOLERANCE:
+            if abs(excess) > SUM_TOLERANCE:
                 raise ValueError(f"{name} must sum to 1, got {1.0 + excess!r}")
-        if c > _SUM_TOLERANCE:
+        if c > SUM_TOLERANCE:
             raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
         given_error = self.rel_err
         object.__setattr__(
@@ -156,7 +150,7 @@ class Decomposition:
 
     def is_symmetric(self) -> bool:
         """Return whether `swap` only permutes the components, up to rounding."""
-        return self.asymmetry <= _NEARLY_SYMMETRIC
+        return self.asymmetry <= NEARLY_EQUAL
 
     def is_finite(self) -> bool:
         """Return whether the arrays alone describe the randomizer: no ``inner``, no ``outer``."""
@@ -192,9 +186,9 @@ class Decomposition:
         ([2.0, -2.0, 0.0], [0.25, 0.25, 0.5])
         """
         eps = validation.eps(eps)
-        if eps > _LARGEST_EPS:
+        if eps > validation.MAX_EXPONENT:
             raise ValueError(
-                f"eps must be at most {_LARGEST_EPS:g} for values in floats, got {eps!r}"
+                f"eps must be at most {validation.MAX_EXPONENT:g} for values in floats, got {eps!r}"
             )
         positive = self.c > 0.0
         a, b, c = self.a[positive], self.b[positive], self.c[positive]
@@ -274,6 +268,7 @@ class Decomposition:
 
     @cached_property
     def _merged(self) -> Decomposition:
+        """The result of `merge`."""
         (a, b, c, tied), error = merge_rows(self._rows)
         return Decomposition(
             a,
@@ -324,7 +319,7 @@ class Decomposition:
         for name in "abc":
             check_product(name, getattr(self, name), getattr(other, name))
         (a, b, c, tied), errors = united_products(self._rows, other._rows)
-        rel_err = compounded(self.rel_err, other.rel_err, _U, *errors)
+        rel_err = compounded(self.rel_err, other.rel_err, U, *errors)
         product = Decomposition(a, b, c, rel_err, tied=tied == 1.0).merge()
         return replace(
             product,
@@ -413,7 +408,7 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
         # There are at most five roundings: three of the product and the weight, one of the total,
         # and one of the weight as it was given.
         rel_err = compounded(
-            max(part.rel_err for _, part in chosen), 6.0 * _U, 1.001 * abs(total - 1.0)
+            max(part.rel_err for _, part in chosen), 6.0 * U, 1.001 * abs(total - 1.0)
         )
         tied = np.concatenate([part.ties for _, part in chosen])
         return Decomposition(a, b, c, rel_err, tied=tied).merge()
@@ -522,17 +517,17 @@ def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
     if isinstance(values, list | tuple) and any(
         isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
     ):
-        raise _refusal(name, values)
+        raise _not_numbers(name, values)
     try:
         exact = np.asarray(values)
         if exact.dtype.kind not in "fiuO" or (
             exact.dtype.kind == "O" and not all(map(_is_number, exact.flat))
         ):
-            raise _refusal(name, values)
+            raise _not_numbers(name, values)
         with np.errstate(over="ignore", under="ignore"):
             array = np.array(exact, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _refusal(name, values) from None
+        raise _not_numbers(name, values) from None
     rounded = array != exact
     underflow = rounded & (array == 0.0)
     if underflow.any():
@@ -541,10 +536,11 @@ def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
 
 
 def _is_number(value: object) -> bool:
+    """Return whether `value` is a number and no truth value."""
     return isinstance(value, Real | Decimal) and not isinstance(value, bool)
 
 
-def _refusal(name: str, values: object) -> ValueError:
+def _not_numbers(name: str, values: object) -> ValueError:
     """Return the error to raise. It is made only then, as formatting an array takes long."""
     return ValueError(f"{name} must be an array of numbers, got {values!r}")
 
@@ -558,7 +554,7 @@ def _entry_error(rel_err: object, rounded: bool, off: float) -> float:
     result are in [0, 0.001).
     """
     given_error = validation.finite("rel_err", rel_err)
-    total = max(compounded(given_error, _U) if rounded else given_error, 2.0 * off)
+    total = max(compounded(given_error, U) if rounded else given_error, 2.0 * off)
     if given_error < 0.0 or total >= 1e-3:
         raise ValueError(f"rel_err must be a number in [0, 0.001), got {rel_err!r}")
     return max(total, _SMALLEST_ENTRY_ERROR) if total > 0.0 else 0.0

@@ -81,7 +81,8 @@ class Enclosure:
         Enclosure(lower=0.75, upper=1.5)
         """
         return Enclosure(
-            _product(self.lower, count, -math.inf), _product(self.upper, count, math.inf)
+            _rounded_product(self.lower, count, -math.inf),
+            _rounded_product(self.upper, count, math.inf),
         )
 
     def __contains__(self, value: float) -> bool:
@@ -118,7 +119,7 @@ def _format_end(end: float, rounding: str, spec: str) -> str:
         return format(Decimal(end), spec)
 
 
-def _product(factor: float, count: int, towards: float) -> float:
+def _rounded_product(factor: float, count: int, towards: float) -> float:
     """Return `factor` times `count`, rounded towards −∞ or ∞ unless it is exact."""
     product = factor * count
     if math.isinf(factor):

@@ -1,4 +1,4 @@
-"""Where a question is asked: users and privacy parameters, and axes along which one varies."""
+"""Settings of questions: users and privacy parameters, and axes along which one of them varies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from shufflebounds.core import validation
+
+# Largest number of points of a grid: larger numbers are mistakes.
+MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class OverN:
             raise ValueError(f"over_n must be a number > 0, got {self.share!r}")
 
     def at(self, n: int) -> float:
-        """δ for n users; ValueError where it is not a probability below 1."""
+        """Return δ for n users; raise ValueError if it is not a probability below 1."""
         try:
             return validation.delta(self.share / n)
         except ValueError as error:
@@ -32,13 +35,14 @@ class OverN:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a question fixes; None where it leaves something open.
+    """The numbers that a question fixes; None for those that it leaves open.
 
-    ``eps0`` is ε₀ of all that a user sends and ``eps`` is ε, natural logs; ``n`` is the number of
-    users, ``delta`` δ. ``rounds`` counts shuffles of the same users, one if left open; ``order`` is
-    that of a Rényi divergence. Of protocols with several messages, ``messages`` is how many a user
-    sends, and ``target`` the ε that their authors chose the other parameters for. Raises ValueError
-    for values out of range.
+    ``n`` is the number of users. ``eps0`` is ε₀ of all that a user sends, ``eps`` is ε (natural
+    logs), and ``delta`` is δ. ``rounds`` counts shuffles of the same users; if it is open, there is
+    one. ``order`` is that of a Rényi divergence. In protocols of several messages, a user sends
+    ``messages``, and ``target`` is the ε for which the authors chose the other parameters.
+
+    Raises ValueError for values out of range.
     """
 
     n: int | None = None
@@ -57,26 +61,28 @@ class Setting:
                 object.__setattr__(self, name, checked(value))
 
     def given(self) -> dict[str, Any]:
-        """What is not left open, by name."""
+        """Return the values that are not open, by name."""
         values = {name: getattr(self, name) for name in NAMES}
         return {name: value for name, value in values.items() if value is not None}
 
     def at(self, **values: Any) -> Setting:
-        """The same with other values; a δ that depends on n is worked out as soon as n is known."""
+        """Return the setting with other values; if n is known, δ = share/n becomes a number."""
         changed = replace(self, **values)
         if isinstance(changed.delta, OverN) and changed.n is not None:
             return replace(changed, delta=changed.delta.at(changed.n))
         return changed
 
     def require(self, name: str) -> Any:
-        """A value that must not be left open; ValueError where it is."""
+        """Return the value with this name; raise ValueError if it is open."""
         value = getattr(self, name)
         if value is None:
             raise ValueError(f"{name} is missing")
         return value
 
 
+# Names of the settings.
 NAMES = tuple(field.name for field in fields(Setting))
+# Functions that return a setting's value, or raise ValueError if it is out of range.
 _CHECKED: Mapping[str, Callable[[Any], Any]] = {
     "n": validation.users,
     "eps0": validation.eps0,
@@ -89,20 +95,18 @@ _CHECKED: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# The axis: what varies along a curve, and at which values.
-
-# Axes of whole numbers.
+# Settings that are integers.
 WHOLE = ("n", "rounds", "messages")
+# How a grid spaces its points.
 SPACINGS = ("geometric", "linear")
-MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True)
 class Grid:
     """``points`` values from ``start`` to ``stop``, both included.
 
-    On an axis of whole numbers all values are distinct integers: where a progression is denser than
-    the integers, neighbours move up just enough to differ.
+    On an axis of integers all values are distinct integers: if a progression is denser than the
+    integers, neighbours move up just enough to differ.
     """
 
     start: float
@@ -111,7 +115,7 @@ class Grid:
     spacing: str = "geometric"
 
     def values(self, name: str) -> tuple[float, ...]:
-        """The values on the axis `name`; ValueError for an empty grid or one too dense for it."""
+        """Return the values on the axis `name`; raise ValueError if the grid does not fit it."""
         validation.choice("spacing", self.spacing, SPACINGS)
         if name in WHOLE:
             return self._integers()
@@ -127,6 +131,7 @@ class Grid:
         return (start, *inner, stop) if points > 1 else (start,)
 
     def _integers(self) -> tuple[int, ...]:
+        """Return the values on an axis of integers."""
         start = validation.whole("start", self.start, minimum=1)
         stop = validation.whole("stop", self.stop, minimum=1, maximum=validation.MAX_USERS)
         self._check_order(start, stop)
@@ -143,23 +148,26 @@ class Grid:
         return tuple(grid)
 
     def _ideal(self, start: float, stop: float, share: Fraction) -> float:
+        """Return the number at this share of the way from start to stop."""
         if self.spacing == "linear":
-            # Of the decimals that are written: from 0.1 to 0.2 it is halfway 0.15.
+            # The ends are read as decimals, so that 0.15 is halfway between 0.1 and 0.2.
             first, last = Fraction(repr(start)), Fraction(repr(stop))
             return float(first + (last - first) * share)
         return start * (stop / start) ** float(share)
 
     def _check_order(self, start: float, stop: float) -> None:
+        """Raise ValueError if the stop is below the start."""
         if stop < start:
             raise ValueError(f"stop must be at least start, which is {start}, got {stop}")
 
     def _checked_points(self, start: float, stop: float) -> int:
+        """Return the number of points; raise ValueError for a number out of range."""
         return validation.whole(
             "points", self.points, minimum=1 if start == stop else 2, maximum=MAX_POINTS
         )
 
     def plain(self) -> dict[str, Any]:
-        """As configurations write it."""
+        """Return the form that configurations have."""
         ends = {"start": self.start, "stop": self.stop, "points": self.points}
         return ends if self.spacing == "geometric" else {**ends, "spacing": self.spacing}
 
@@ -176,9 +184,9 @@ class Axis:
 
     def __post_init__(self) -> None:
         validation.choice("x", self.name, NAMES)
-        # As floats where they are not whole numbers: 1 and 1.0 are the same axis.
+        # `_checked` turns numbers into floats unless they are integers: 1 and 1.0 are one axis.
         if isinstance(self.grid, Grid):
-            # Ends first: a mistake is told of what was written, not of what lies between.
+            # The ends are checked first, so that an error names a number that the user wrote.
             start, stop = (self._checked(getattr(self.grid, end), end) for end in ("start", "stop"))
             object.__setattr__(self, "grid", replace(self.grid, start=start, stop=stop))
             listed = [self._checked(value, self.name) for value in self.values]
@@ -187,16 +195,16 @@ class Axis:
             object.__setattr__(self, "grid", tuple(listed))
         if not listed:
             raise ValueError(f"{self.name} must hold at least one value, got none")
-        if twice := [value for value, count in Counter(listed).items() if count > 1]:
-            raise ValueError(f"{self.name} must hold distinct values, got {twice[0]!r} twice")
+        if repeated := [value for value, count in Counter(listed).items() if count > 1]:
+            raise ValueError(f"{self.name} must hold distinct values, got {repeated[0]!r} twice")
 
-    def _checked(self, value: float, called: str) -> float:
-        """A value as `Setting` holds it."""
+    def _checked(self, value: float, place: str) -> float:
+        """Return a value in the form of `Setting`; raise ValueError, with its place, otherwise."""
         try:
-            given: dict[str, Any] = {self.name: value}
-            return Setting(**given).require(self.name)
+            values: dict[str, Any] = {self.name: value}
+            return Setting(**values).require(self.name)
         except ValueError as error:
-            raise ValueError(f"{called}{str(error).removeprefix(self.name)}") from None
+            raise ValueError(f"{place}{str(error).removeprefix(self.name)}") from None
 
     @cached_property
     def values(self) -> tuple[float, ...]:
@@ -204,15 +212,15 @@ class Axis:
         return self.grid.values(self.name) if isinstance(self.grid, Grid) else self.grid
 
     def plain(self) -> dict[str, Any]:
-        """As configurations write it."""
+        """Return the form that configurations have."""
         grid = self.grid.plain() if isinstance(self.grid, Grid) else list(self.grid)
         return {self.name: grid}
 
 
 def parse_axis(axis: Mapping[str, Any]) -> Axis:
-    """The axis that a mapping such as ``{"n": [100, 1000]}`` holds.
+    """Return the axis of a mapping such as ``{"n": [100, 1000]}``.
 
-    The values are a list, or a mapping with ``start``, ``stop``, ``points`` and, if it is not to be
+    The values are a list, or a mapping with ``start``, ``stop``, ``points`` and, unless the grid is
     geometric, ``spacing``. Raises ValueError for anything else.
     """
     if not isinstance(axis, Mapping) or len(axis) != 1:

@@ -15,26 +15,31 @@ from typing import Any
 
 # Largest local privacy parameter ε₀ (natural log): e^{2ε₀} is still a double.
 MAX_EPS0 = 300.0
-# Largest ε₀ that passes the check: the ε₀ of parts that add up to 300 may exceed it by rounding.
-_MAX_ROUNDED_EPS0 = MAX_EPS0 * (1.0 + 1e-9)
+# Largest x for which e^x is computed: beyond about 709 it is no double.
+MAX_EXPONENT = 700.0
+# Largest number of values: every integer up to here is a float.
+MAX_VALUES = 2**53
 # Largest number of users, and of messages of a user. The engine is tested up to here; for more
 # users its rounding errors dominate the answers.
 MAX_USERS = 10**15
 # Smallest target δ: smaller positive numbers are near the end of the range of doubles.
 MIN_DELTA = 1e-300
+# Smallest positive probability that is a parameter of a mechanism: its square is a float.
+MIN_PROBABILITY = 1e-100
 # Largest number of rounds of one composition.
 MAX_ROUNDS = 10**6
 # Largest number of reports that a user sends together.
 MAX_JOINT = 100
 # Largest order of a Rényi divergence.
 MAX_ORDER = 10**6
-# Largest absolute distance of the sum of weights from 1 that is accepted as rounding.
-_SUM_TOLERANCE = 1e-12
+# Largest relative excess of a sum that is accepted as rounding: of the sum of weights over 1, and
+# of ε₀ of all parts over `MAX_EPS0`.
+SUM_TOLERANCE = 1e-12
 
 
 def finite(name: str, value: object) -> float:
     """Return `value` as a finite float; raise ValueError for all else, also booleans and NaN."""
-    if not math.isfinite(_number(value)):
+    if not math.isfinite(_as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     return _exact(name, value)
 
@@ -42,7 +47,7 @@ def finite(name: str, value: object) -> float:
 def eps0(value: object, name: str = "eps0") -> float:
     """Return a local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
     allowed = f"0 < {name} <= {MAX_EPS0:g}"
-    _require(name, value, 0.0 < _number(value) <= _MAX_ROUNDED_EPS0, allowed)
+    _require(name, value, 0.0 < _as_float(value) <= MAX_EPS0 * (1.0 + SUM_TOLERANCE), allowed)
     return _exact(name, value)
 
 
@@ -54,7 +59,7 @@ def eps(value: object) -> float:
 
 def eps_between(value: object) -> tuple[float, float]:
     """Return the floats around a privacy loss ε ≥ 0, twice the same one if it is a float."""
-    _require("eps", value, _number(value) >= 0.0, "eps >= 0")
+    _require("eps", value, _as_float(value) >= 0.0, "eps >= 0")
     return _neighbouring_floats(value)
 
 
@@ -66,20 +71,25 @@ def delta(value: object) -> float:
 
 def delta_between(value: object) -> tuple[float, float]:
     """Return the floats around a target δ, twice the same one if it is a float."""
-    _require("delta", value, MIN_DELTA <= _number(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
+    _require("delta", value, MIN_DELTA <= _as_float(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
     return _neighbouring_floats(value)
 
 
 def rtol(value: object) -> float:
     """Return a relative width, 10⁻⁹ to 0.1."""
-    return _require("rtol", value, 1e-9 <= _number(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+    return _require("rtol", value, 1e-9 <= _as_float(value) <= 0.1, "1e-09 <= rtol <= 0.1")
 
 
 def users(value: object) -> int:
     """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
-    nearest = _number(value)
+    nearest = _as_float(value)
     is_whole = nearest.is_integer() and nearest == value
     return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
+
+
+def values(name: str, value: object, *, minimum: int = 2) -> int:
+    """Return a number of values or of similar things, `minimum` to 2⁵³."""
+    return whole(name, value, minimum=minimum, maximum=MAX_VALUES)
 
 
 def rounds(value: object) -> int:
@@ -95,15 +105,21 @@ def messages(value: object) -> int:
 def order(value: object) -> float:
     """Return the order of a Rényi divergence, 1 < order ≤ 10⁶."""
     allowed = f"1 < order <= {MAX_ORDER}"
-    _require("order", value, 1.0 < _number(value) <= MAX_ORDER, allowed)
+    _require("order", value, 1.0 < _as_float(value) <= MAX_ORDER, allowed)
     return _exact("order", value)
 
 
 def probability(name: str, value: object) -> float:
     """Return the float nearest to a probability from 0 to 1; it is 0 only if `value` is 0."""
-    nearest = _number(value)
+    nearest = _as_float(value)
     holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
     return _require(name, value, holds, f"0 <= {name} <= 1")
+
+
+def positive_probability(name: str, value: object, *, below: float) -> float:
+    """Return a probability of a mechanism, 10⁻¹⁰⁰ to less than `below`."""
+    holds = MIN_PROBABILITY <= _as_float(value) < below
+    return _require(name, value, holds, f"{MIN_PROBABILITY:g} <= {name} < {below:g}")
 
 
 def fraction(value: float | Rational) -> Fraction:
@@ -116,7 +132,7 @@ def fraction(value: float | Rational) -> Fraction:
 def weights(values: Collection[object]) -> float:
     """Return the sum of probabilities; raise ValueError unless it is 1 up to rounding."""
     total = math.fsum(probability("weight", value) for value in values)
-    if abs(total - 1.0) > _SUM_TOLERANCE:
+    if abs(total - 1.0) > SUM_TOLERANCE:
         raise ValueError(f"weights must sum to 1, got {total:.13g}")
     return total
 
@@ -163,7 +179,7 @@ def likely(value: object, allowed: Iterable[str]) -> str | None:
     return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else None
 
 
-def _number(value: object) -> float:
+def _as_float(value: object) -> float:
     """Return a real number as a float, infinite if it overflows, and NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
@@ -195,6 +211,6 @@ def _neighbouring_floats(value: Any) -> tuple[float, float]:
 
 def _require(name: str, value: Any, holds: bool, allowed: str) -> float:
     """Return the float nearest to a finite number; raise ValueError if the condition fails."""
-    if not holds or not math.isfinite(_number(value)):
+    if not holds or not math.isfinite(_as_float(value)):
         raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
     return float(value)

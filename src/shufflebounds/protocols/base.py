@@ -19,7 +19,7 @@ from shufflebounds.randomizers.crowds import Composition
 from shufflebounds.randomizers.joint import Joint
 
 # Factor that rounds p, β and q up after a few roundings. Larger numbers describe the protocol, too.
-_RATIOS_UP = 1.0 + 2.0**-50
+RATIOS_UP = 1.0 + 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Ratios:
     @classmethod
     def rounded_up(cls, p: float | Fraction, beta: float | Fraction, q: float | Fraction) -> Ratios:
         """Return the ratios of numbers that are exact, or have errors of a few roundings."""
-        p, q = float(p) * _RATIOS_UP, float(q) * _RATIOS_UP
-        return cls(p, min(float(beta) * _RATIOS_UP, largest_variation(p)), q)
+        p, q = float(p) * RATIOS_UP, float(q) * RATIOS_UP
+        return cls(p, min(float(beta) * RATIOS_UP, largest_variation(p)), q)
 
 
 def ratios_of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:
@@ -45,7 +45,7 @@ def ratios_of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:
 
     ``eps0`` is ε₀ of all that a user sends (natural log). Raises ValueError unless 0 < ε₀ ≤ 300.
     """
-    ratio = math.exp(validation.eps0(eps0)) * _RATIOS_UP
+    ratio = math.exp(validation.eps0(eps0)) * RATIOS_UP
     variations = [total_variation(pair) for pair in pairs]
     return Ratios(ratio, min(max(variations, default=1.0), largest_variation(ratio)), ratio)
 
@@ -55,12 +55,12 @@ def total_variation(pair: Decomposition) -> float:
     outer = pair.bounds()[1]
     err = outer.rel_err + 2.0**-52
     differences = np.maximum(outer.a * (1.0 + err) - outer.b * (1.0 - err), 0.0)
-    return min(math.fsum(differences) * _RATIOS_UP, 1.0)
+    return min(math.fsum(differences) * RATIOS_UP, 1.0)
 
 
 def largest_variation(p: float) -> float:
     """Return (p − 1)/(p + 1), rounded up: the largest distance of laws with ratios of at most p."""
-    return 1.0 if math.isinf(p) else min((p - 1.0) / (p + 1.0) * _RATIOS_UP, 1.0)
+    return 1.0 if math.isinf(p) else min((p - 1.0) / (p + 1.0) * RATIOS_UP, 1.0)
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ class MultiMessage(Protocol):
 
 
 @dataclass(frozen=True)
-class SingleMessage(Protocol):
+class SingleReport(Protocol):
     """One report per user, which may be composed of several reports that are sent together.
 
     ``eps0`` is that of the whole report (natural log). If it is left out, or smaller than the
@@ -378,3 +378,7 @@ class Calibrated(Protocol):
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Raise ValueError: its ε is the target, by definition."""
         raise ValueError("the protocol calibrated has errors only: its epsilon is the target")
+
+
+# Deprecated name of `SingleReport`.
+SingleMessage = SingleReport

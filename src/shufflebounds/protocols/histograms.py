@@ -26,7 +26,7 @@ from shufflebounds.protocols.base import (
     Observation,
     Protocol,
     Shuffles,
-    SingleMessage,
+    SingleReport,
 )
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of_rows
@@ -56,7 +56,7 @@ class HierarchicalHistogram(Protocol):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         if d.bit_count() != 1:
             raise ValueError(f"domain_size must be a power of 2, got {d}")
 
@@ -212,7 +212,7 @@ class CoordinateSums(Protocol):
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """Return the sums of the coordinates x₁⁰ and x₁¹."""
-        return tuple(Shuffles(SingleMessage(bit), n, 1) for bit, *_ in self.upper_rounds(n))
+        return tuple(Shuffles(SingleReport(bit), n, 1) for bit, *_ in self.upper_rounds(n))
 
     def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
         """Return an upper bound of `rounds` aggregations of n users, as `compose` takes it."""

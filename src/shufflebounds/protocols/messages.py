@@ -16,19 +16,16 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import OverN
 from shufflebounds.protocols.base import Candidate, InfeasibleError, MultiMessage, Ratios
 from shufflebounds.randomizers.accuracy import Error, SpreadOfShares, of_pure
 
-# Relative rounding error of the masses of messages.
-_MASSES_ERR = 2.0**-50
 # Factor that rounds the authors' formulas up, with room to spare.
 _ROUND_UP = 1.0 + 2.0**-46
 # Largest ε of the bound by the authors of balls into bins: docs/variation-ratio.md proves it up to
 # here.
 _MAX_ORIGINAL_EPS = 2.0
-# Smallest probability of a coin or a flip: its square is a float.
-_SMALLEST_PROBABILITY = 1e-100
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class BallsIntoBins(MultiMessage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.whole("bins", self.bins, minimum=2, maximum=2**53)
+        validation.values("bins", self.bins)
         validation.whole("special", self.special, minimum=1, maximum=self.bins // 2)
 
     @property
@@ -61,7 +58,7 @@ class BallsIntoBins(MultiMessage):
         share = Fraction(self.special, self.bins)
         masses = np.array([[1, 0, share], [0, 1, share], [0, 0, 1 - 2 * share]], dtype=np.float64)
         a, b, c = masses.T
-        return Decomposition(a, b, c, _MASSES_ERR).merge()
+        return Decomposition(a, b, c, MASSES_ERR).merge()
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """Return the same pair: if all others hold x₁¹, their balls in its bins can be left out."""
@@ -134,13 +131,12 @@ class BinarySum(MultiMessage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _SMALLEST_PROBABILITY <= validation.probability("coin", self.coin) < 1.0:
-            raise ValueError(f"coin must be a number with 1e-100 <= coin < 1, got {self.coin!r}")
+        validation.positive_probability("coin", self.coin, below=1.0)
 
     def decomposition(self) -> Decomposition:
         """Return the laws of the messages 0 and 1."""
         coins = np.array([1.0 - self.coin, self.coin])
-        return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, _MASSES_ERR)
+        return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, MASSES_ERR)
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
         """Return the same pair: the observer who knows the others' bits can leave them out."""
@@ -169,9 +165,8 @@ class CheuZhilyaev(MultiMessage):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.domain_size is not None:
-            validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
-        if not _SMALLEST_PROBABILITY <= validation.probability("flip", self.flip) < 0.5:
-            raise ValueError(f"flip must be a number with 1e-100 <= flip < 0.5, got {self.flip!r}")
+            validation.values("domain_size", self.domain_size)
+        validation.positive_probability("flip", self.flip, below=0.5)
 
     def decomposition(self) -> Decomposition:
         """Return the laws of the bits of x₁⁰ and x₁¹: 10, 01, 11 and 00."""
@@ -180,7 +175,7 @@ class CheuZhilyaev(MultiMessage):
             np.array([g * g, f * f, f * g, f * g]),
             np.array([f * f, g * g, f * g, f * g]),
             np.array([f * g, f * g, f * f, g * g]),
-            _MASSES_ERR,
+            MASSES_ERR,
         )
 
     def spread(self, values: int) -> SpreadOfShares:
@@ -229,7 +224,7 @@ class _OthersLikeBlankets(CheuZhilyaev):
             return (Candidate(self.decomposition(), others="third"),)
         f, g = self.flip, 1.0 - self.flip
         like_blankets = np.array([f, g])
-        bit = Decomposition(np.array([g, f]), like_blankets, like_blankets, _MASSES_ERR)
+        bit = Decomposition(np.array([g, f]), like_blankets, like_blankets, MASSES_ERR)
         return (Candidate(bit, others="x1"),)
 
     def draws(self, n: int) -> int:
@@ -274,9 +269,9 @@ class Dump(MultiMessage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         flip = validation.probability("flip", self.flip)
-        if not (flip == 0.0 or flip >= _SMALLEST_PROBABILITY) or Fraction(flip) >= Fraction(
+        if not (flip == 0.0 or flip >= validation.MIN_PROBABILITY) or Fraction(flip) >= Fraction(
             d - 1, d
         ):
             raise ValueError(
@@ -291,7 +286,7 @@ class Dump(MultiMessage):
         third = (d - 2) * lie
         masses = [(truth, lie, dummy), (lie, truth, dummy), (third, third, 1 - 2 * dummy)]
         a, b, c = np.array(masses, dtype=np.float64).T
-        return Decomposition(a, b, c, _MASSES_ERR).merge()
+        return Decomposition(a, b, c, MASSES_ERR).merge()
 
     @property
     def bits(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import Calibrated, Protocol, SingleMessage
+from shufflebounds.protocols.base import Calibrated, Protocol, SingleReport
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,
@@ -27,7 +27,7 @@ from shufflebounds.protocols.histograms import (
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.description import Description, Named, require_arguments
+from shufflebounds.randomizers.description import Description, NamedDescription, require_arguments
 from shufflebounds.randomizers.joint import repeated
 
 
@@ -82,8 +82,8 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
 
 
 @dataclass(frozen=True, eq=False)
-class AsGiven:
-    """A Python object without a name, such as a matrix, at its own ε₀."""
+class UnnamedRandomizer:
+    """A randomizer without a name, such as a matrix in Python, at its own ε₀."""
 
     instance: Randomizer
     has_own_eps0: ClassVar = True
@@ -108,13 +108,15 @@ class AsGiven:
 
 
 @dataclass(frozen=True)
-class Reports:
-    """``k_joint`` independent reports of a mechanism, each at ε₀/k_joint or at an ε₀ of its own.
+class ReportDescription:
+    """What a user reports: ``k_joint`` independent parts by one mechanism, sent together.
+
+    Each part has ε₀/k_joint, or an ε₀ of its own.
 
     Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
     """
 
-    mechanism: Description | AsGiven
+    mechanism: Description | UnnamedRandomizer
     k_joint: int = 1
     # Names of settings that follow from the others.
     gives: ClassVar[frozenset[str]] = frozenset()
@@ -132,13 +134,13 @@ class Reports:
         """Paths of the files that the mechanism is read from."""
         return self.mechanism.files
 
-    def protocol(self, setting: Setting, distance: int | None = None) -> SingleMessage:
+    def protocol(self, setting: Setting, distance: int | None = None) -> SingleReport:
         """Return the protocol at the setting's ε₀, that of all that a user sends (natural log)."""
         if self.mechanism.has_own_eps0:
-            return SingleMessage(self._repeated_at_own_eps0, None, distance)
+            return SingleReport(self._repeated_at_own_eps0, None, distance)
         eps0 = setting.require("eps0")
         randomizer = self.mechanism.randomizer(eps0 / self.k_joint)
-        return SingleMessage(repeated(randomizer, self.k_joint), eps0, distance)
+        return SingleReport(repeated(randomizer, self.k_joint), eps0, distance)
 
     @cached_property
     def _repeated_at_own_eps0(self) -> Randomizer:
@@ -171,8 +173,8 @@ class Reports:
 
 
 @dataclass(frozen=True)
-class Messages(Named):
-    """The messages of one of the `PROTOCOLS` with its parameters.
+class ProtocolDescription(NamedDescription):
+    """The name of one of the `PROTOCOLS`, and its parameters.
 
     Raises ValueError for an unknown protocol, and for a parameter that it does not have or lacks.
     """
@@ -186,6 +188,7 @@ class Messages(Named):
 
     @property
     def _entry(self) -> Entry:
+        """The protocol in `PROTOCOLS`."""
         return PROTOCOLS[validation.choice("protocol", self.type, PROTOCOLS)]
 
     @property
@@ -199,7 +202,7 @@ class Messages(Named):
         return frozenset() if self._entry.users is None else frozenset({"n"})
 
     @property
-    def mechanism(self) -> Messages:
+    def mechanism(self) -> ProtocolDescription:
         """Itself, whose ``str`` is the name in tables."""
         return self
 
@@ -224,13 +227,14 @@ class Messages(Named):
         return f"{self._entry.label} ({parameters})" if parameters else self._entry.label
 
     def _arguments(self, setting: Setting) -> dict[str, Any]:
+        """Return the arguments of the function that makes the protocol."""
         return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
 
 
-Sent: TypeAlias = Reports | Messages
+SentDescription: TypeAlias = ReportDescription | ProtocolDescription
 
 
-def parse(content: Mapping[str, Any], k_joint: int = 1) -> Sent:
+def parse(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
     """Return what a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
 
     Raises ValueError, which names the key, for any other mapping, and for several reports of a
@@ -240,10 +244,20 @@ def parse(content: Mapping[str, Any], k_joint: int = 1) -> Sent:
         if k_joint != 1:
             raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
         parameters = ((key, value) for key, value in content.items() if key != "type")
-        return Messages(content["type"], tuple(parameters))
-    return Reports(description.parse(content), k_joint)
+        return ProtocolDescription(content["type"], tuple(parameters))
+    return ReportDescription(description.parse(content), k_joint)
 
 
 def types() -> list[str]:
     """Return the types that a mapping may have."""
     return [*description.types(), *PROTOCOLS]
+
+
+# Deprecated name of `ReportDescription`.
+Reports = ReportDescription
+# Deprecated name of `ProtocolDescription`.
+Messages = ProtocolDescription
+# Deprecated name of `SentDescription`.
+Sent: TypeAlias = SentDescription
+# Deprecated name of `UnnamedRandomizer`.
+AsGiven = UnnamedRandomizer

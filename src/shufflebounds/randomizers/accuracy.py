@@ -16,25 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.products import FloatArray
+from shufflebounds.core.products import SUM_TOLERANCE, FloatArray
 
 # Bits of a report that is a real number, and of the seed of a hash.
 WORD = 64.0
-# Largest absolute amount by which a share of users may exceed 1 by rounding.
-_SUM_TOLERANCE = 1e-9
-# Expected number of reports below which m ≥ 1 means m = 1, up to rounding.
-_NEGLIGIBLE_REPORTS = 2.0**-53
 # Nodes of the quadrature of `mean_reciprocal`. 16 leave a relative error of 1e-9, 20 only rounding.
 _NODES = 32
 # End of the quadrature of `mean_reciprocal`, in units of 1/(n·rate): e^-40 is left out.
 _REACH = 40.0
 # Largest singular value, relative to the largest one, that is a rounding error.
 _RANK_TOLERANCE = 1e-12
-# Smallest size of sets for which `bits_of_sets` uses the Beta function instead of a sum of so many
-# terms.
-_MIN_SIZE_FOR_BETA = 1000
-# Bisections of `gaussian_noise`, which are more than a double has bits.
-_BISECTIONS = 200
 # A function that maps the shares of users to the variances of all values.
 _Variances: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -246,8 +237,6 @@ def mean_reciprocal(n: int, rate: float) -> float:
     E[1/m; m ≥ 1] is the integral of ((1 − rate·u)ⁿ − (1 − rate)ⁿ)/(1 − u) over u from 0 to 1, by
     Gauss-Legendre quadrature. The relative error is below 10⁻¹².
     """
-    if n * rate < _NEGLIGIBLE_REPORTS:
-        return 1.0
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     reach = min(1.0, _REACH / (n * rate))
     u = 0.5 * reach * (1.0 + nodes)
@@ -300,6 +289,7 @@ def of_pieces(pieces: FloatArray) -> SpreadOfNumbers:
 
 
 def _refuse_shares(_: FloatArray) -> FloatArray:
+    """Raise ValueError: numbers have no shares."""
     raise ValueError("frequencies must be left out of numbers, whose mean is estimated")
 
 
@@ -398,7 +388,7 @@ def uniform(values: int) -> FloatArray:
 def checked_shares(shares: ArrayLike, values: float) -> FloatArray:
     """Return shares of users, one for each value; raise ValueError unless they are from 0 to 1."""
     array = np.asarray(shares, dtype=np.float64)
-    if array.shape != (values,) or not np.all((array >= 0.0) & (array <= 1.0 + _SUM_TOLERANCE)):
+    if array.shape != (values,) or not np.all((array >= 0.0) & (array <= 1.0 + SUM_TOLERANCE)):
         raise ValueError(
             f"frequencies must be {values} shares of users from 0 to 1, one of every value, got "
             f"an array of shape {array.shape}"
@@ -408,9 +398,6 @@ def checked_shares(shares: ArrayLike, values: float) -> FloatArray:
 
 def bits_of_sets(values: int, size: int) -> float:
     """Return log₂ C(values, size), the number of bits of a set of `size` values."""
-    size = min(size, values - size)
-    if size < _MIN_SIZE_FOR_BETA:
-        return math.fsum(math.log2((values - i) / (i + 1)) for i in range(size))
     from scipy.special import betaln  # takes longer to load than most answers
 
     # A difference of logarithms of factorials would cancel for large numbers.
@@ -436,8 +423,7 @@ def gaussian_noise(eps: float, delta: float) -> float:
     low, high = 1e-6, 1.0
     while log_divergence(high) > math.log(delta) and high < 1e300:
         high *= 2.0
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
+    while low < (middle := 0.5 * (low + high)) < high:
         if log_divergence(middle) > math.log(delta):
             low = middle
         else:

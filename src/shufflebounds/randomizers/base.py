@@ -22,12 +22,12 @@ from shufflebounds.randomizers.sampling import checked_values
 
 # Relative error of the entries of a closed form, which takes at most 16 roundings.
 CLOSED_FORM_ERR = 2.0**-49
-# Largest number of values whose shares `Randomizer.estimate` computes: 80 MB for each array.
-_MAX_ESTIMATED_VALUES = 10**7
-# Smallest normal double: smaller probabilities would lose precision.
-_SMALLEST_NORMAL = 2.0**-1022
-# Relative error of the laws of a crowd: a power with an exponent of 40 takes as many roundings.
-_CROWD_ERR = 2.0**-46
+# Relative error of products of several closed forms and a total: at most 32 roundings.
+PRODUCT_ERR = 2.0**-48
+# Relative error of products of powers and a dozen factors: at most 128 roundings.
+POWER_ERR = 2.0**-46
+# Largest number of entries of a matrix, and of values in an estimate: 130 MB.
+MAX_ENTRIES = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +279,9 @@ class Randomizer(ABC):
         supports = self._supports()
         if supports is None:
             return self._estimate(np.asarray(reports))
-        if not supports.values <= _MAX_ESTIMATED_VALUES:
+        if supports.values > MAX_ENTRIES:
             raise ValueError(
-                f"{self.label} must have at most {_MAX_ESTIMATED_VALUES:.0e} values to estimate, "
+                f"{self.label} must have at most {MAX_ENTRIES} values to estimate, "
                 f"got {supports.values:g}"
             )
         report_array = np.asarray(reports)
@@ -425,20 +425,22 @@ class DomainRandomizer(Randomizer):
                 f"{self.LARGEST_MATRIX} to enumerate the outputs, got {self.domain_size!r}"
             )
         probabilities = self._channel(self.domain_size)
-        if probabilities.min() < _SMALLEST_NORMAL:
+        if probabilities.min() < SMALLEST_MASS:
             raise ValueError(
                 f"eps0 must be smaller to enumerate the outputs over {self.domain_size} values, "
-                f"got {self.eps0!r}: probabilities would fall below {_SMALLEST_NORMAL:.3g}, "
+                f"got {self.eps0!r}: probabilities would fall below {SMALLEST_MASS:g}, "
                 "which floating point cannot represent"
             )
         return probabilities
 
 
-def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
+def five_point(
+    eps0: float, p: float, q: float, r: float, rel_err: float = CLOSED_FORM_ERR
+) -> Decomposition:
     """Return the blanket of an input-symmetric mechanism with the extreme property.
 
     It has the masses p, p, q, r on the ratio pairs (e,1), (1,e), (e,e), (1,1) with e = e^{ε₀}
-    (Section 4.4, Table 2).
+    (Section 4.4, Table 2). The masses have a relative error of at most `rel_err`.
     """
     e = np.exp(eps0)
     ratios = np.array([[e, 1.0], [1.0, e], [e, e], [1.0, 1.0]])
@@ -448,7 +450,7 @@ def five_point(eps0: float, p: float, q: float, r: float) -> Decomposition:
         (ratios[:, 0] * c)[used],
         (ratios[:, 1] * c)[used],
         c[used],
-        rel_err=CLOSED_FORM_ERR,
+        rel_err=rel_err,
         tied=np.array([False, False, True, True])[used],
     )
 
@@ -481,7 +483,7 @@ def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple
         return ()
     laws_by_name = dict(zip(("x0", "x1", "third"), rows[:, used], strict=False))
     laws = rows[0][used], rows[1][used], sure[used]
-    return (Crowd.of_laws(*laws, laws_by_name, _CROWD_ERR, symmetric=True),)
+    return (Crowd.of_laws(*laws, laws_by_name, POWER_ERR, symmetric=True),)
 
 
 def from_channel(

@@ -19,17 +19,17 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, Supports
-from shufflebounds.randomizers.base import DomainRandomizer, crowd_of_rows, five_point
+from shufflebounds.randomizers.base import (
+    CLOSED_FORM_ERR,
+    DomainRandomizer,
+    crowd_of_rows,
+    five_point,
+)
 from shufflebounds.randomizers.sampling import required
 
-# Largest number of further bits whose common probability of being 1 counts in a crowd. A power with
-# this exponent takes as many roundings.
-_MAX_FURTHER_BITS = 40
-# Largest number of further bits whose common probability of being 1 counts in the blanket. For odds
-# of 1 it is 2⁻²⁰⁰⁰, which is 0 as a float.
-_NEGLIGIBLE_BITS = 2000
-# Smallest noise of unary encoding: probabilities stay far above the smallest float.
-_SMALLEST_NOISE = 1e-100
+# Largest exponent x at which the probability e^{−x} that further bits are all 1 counts in a crowd.
+# Its rounding error grows with x, and 4·10⁻¹⁸ changes no answer.
+_MAX_EXPONENT = 40.0
 # Largest number of hash values l: the probability 1/l² of two values to hash to z stays far above
 # the smallest float.
 _MAX_HASH_VALUES = 10**135
@@ -57,15 +57,22 @@ class BitVectorRandomizer(DomainRandomizer):
         The smallest likelihood of a report is that of an input whose bit is 0, unless all bits are
         1. ``all_ones`` is the probability of that for the bits other than those of x₁⁰ and x₁¹.
         """
-        e, odds = math.exp(self.eps0), self.odds
-        bits = _NEGLIGIBLE_BITS
-        if self.domain_size is not None:
-            bits = min(self.domain_size - 2, _NEGLIGIBLE_BITS)
-        all_ones = (1.0 + odds) ** -bits
+        e, odds, exponent = math.exp(self.eps0), self.odds, self._exponent(2)
+        all_ones = math.exp(-exponent)
         p = odds / ((1.0 + odds) * (odds + e))
-        q = p * (1.0 - all_ones) / odds
-        r = p * (odds + all_ones * e / odds)
-        return five_point(self.eps0, p, q, r)
+        q = p * -math.expm1(-exponent) / odds
+        gain = all_ones * e / odds
+        # The error of e^{−x} is x times that of x.
+        power_err = 2.0**-51 * exponent * gain / (odds + gain) if gain else 0.0
+        return five_point(self.eps0, p, q, p * (odds + gain), CLOSED_FORM_ERR + power_err)
+
+    def _exponent(self, size: int) -> float:
+        """Return x such that all bits but `size` ones, none of them the input's, are 1 with e^{−x}.
+
+        It is infinite in the limit of many values.
+        """
+        values = math.inf if self.domain_size is None else self.domain_size
+        return (values - size) * math.log1p(self.odds) if values > size else 0.0
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowd of a victim with 0 or 1, and others with these or a third value.
@@ -76,16 +83,17 @@ class BitVectorRandomizer(DomainRandomizer):
         size = min(self.domain_size or 3, 3)
         rows = self._channel(size)
         blanket = rows.min(axis=0)
-        if self.domain_size is None or self.domain_size > size:
+        exponent = self._exponent(size)
+        if exponent:
             e, odds = math.exp(self.eps0), self.odds
-            bits = math.inf if self.domain_size is None else self.domain_size - size
-            # A rare report that is left out lowers the blanket a little, which is safe.
-            all_ones = (1.0 + odds) ** -bits if bits <= _MAX_FURTHER_BITS else 0.0
+            # A domain of more values has a smaller blanket. So 0 is safe for a rare event.
+            exponent = exponent if exponent <= _MAX_EXPONENT else math.inf
+            all_ones, not_all_ones = math.exp(-exponent), -math.expm1(-exponent)
             # In the last report all three bits are 1. There some other value has the bit 0.
             blanket_with_zero = (1.0 + odds) ** (1 - size) / (odds + e) * np.ones(rows.shape[1])
             blanket_with_zero[:-1] = blanket[:-1]
-            rows = np.hstack([rows * (1.0 - all_ones), rows * all_ones])
-            blanket = np.concatenate([blanket_with_zero * (1.0 - all_ones), blanket * all_ones])
+            rows = np.hstack([rows * not_all_ones, rows * all_ones])
+            blanket = np.concatenate([blanket_with_zero * not_all_ones, blanket * all_ones])
         return crowd_of_rows(rows, blanket)
 
     @property
@@ -112,6 +120,7 @@ class BitVectorRandomizer(DomainRandomizer):
         return bits
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reports in which the bit of each value is 1."""
         size = required("domain_size", self.domain_size)
         is_bits = reports.dtype == bool or np.isin(reports, (0, 1)).all()
         if reports.shape[1:] != (size,) or not is_bits:
@@ -159,6 +168,7 @@ class HashRandomizer(BitVectorRandomizer):
         return np.stack([seeds, reports.astype(np.uint64)], axis=1)
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reports to whose hash value each value hashes."""
         size = required("domain_size", self.domain_size)
         return sampling.hash_supporters(reports, size, self._count)
 
@@ -250,10 +260,7 @@ class UnaryEncoding(BitVectorRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _SMALLEST_NOISE <= validation.probability("noise", self.noise) < 1.0:
-            raise ValueError(
-                f"noise must be a number with {_SMALLEST_NOISE:g} <= noise < 1, got {self.noise!r}"
-            )
+        validation.positive_probability("noise", self.noise, below=1.0)
 
     @property
     def odds(self) -> float:
@@ -322,6 +329,6 @@ class LocalHash(HashRandomizer):
 
     @property
     def _count(self) -> int:
-        # `__post_init__` sets it.
+        """The number of hash values, which `__post_init__` sets."""
         assert self.hash_values is not None
         return self.hash_values

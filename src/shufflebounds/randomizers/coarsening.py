@@ -2,11 +2,14 @@
 
 The ends of a product, `inner` and `outer`, have a component for each pair of components of its
 factors, which are many more than the distance of the ends requires. A component lies in the plane
-at (a/c, b/c). The plane is cut into boxes along either axis, which are narrow where precision
-matters most (`stakes`). The inner end *unites* the components of a box, which is post-processing.
-The outer end *spreads* them to the corners of the box and keeps the means of a/c and b/c, which is
-a dilation. docs/engine.md, section 5, proves both. Where boxes are narrow affects speed and width
-only (benchmarks/deployer_grid.py).
+at (a/c, b/c). The plane is cut into boxes by strips along both axes, which are narrow where
+precision matters most (`stakes`). The inner end *unites* the components of a box, which is
+post-processing. The outer end *spreads* them to the corners of the box and keeps the means of a/c
+and b/c, which is a dilation. docs/engine.md, section 5, proves both. Where boxes are narrow affects
+speed and width only (benchmarks/deployer_grid.py).
+
+A symmetric law consists of a half and its mirror image. Only the half is coarsened, so that the
+result is symmetric, too, and has fewer components.
 """
 
 from __future__ import annotations
@@ -19,17 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import FloatArray, compounded
+from shufflebounds.core.products import NEARLY_EQUAL, FloatArray, U, compounded
 
 # Largest number of components of an end that is not coarsened. Speed and width only.
 _MAX_EXACT_COMPONENTS = 6000
-# Largest share of its components that a coarser end may have; otherwise it is not coarsened. Speed
-# and width only.
-_MAX_SHORTENED_SHARE = 0.95
-# Distance by which the inner end may move, in units of the distance between the ends. Width only.
-_INNER_SHARE = 1.5
-# Distance by which the outer end may move, in units of the distance between the ends. Width only.
-_OUTER_SHARE = 3.0
+# Square of the width of strips, in units of the distance between the ends. The mean square distance
+# from the mean of an interval is a twelfth of its square, and a sixth if masses are moved to its
+# ends. So the inner end moves by 1.5 of the units, and the outer end by 3. Width only.
+_SQUARED_WIDTH = 18.0
 # Orders s of the laws a (a/b)^s at which `stakes` evaluates components. Width only.
 _ORDERS = tuple(2.0**k for k in range(-6, 10))
 # Tilts θ, in units of 1 over the largest a/c, at which `stakes` evaluates components. Width only.
@@ -40,25 +40,16 @@ _MIN_DISTANCE = 1e-9
 _BINS = 64
 # Share of the strips that are distributed evenly along an axis. Width only.
 _EVEN_SHARE = 0.2
-# Largest number of strips of an axis, unless `_MAX_STRIP_WIDTH` requires more. Speed and width
-# only.
-_MAX_STRIPS = 2**12
 # Largest width of a strip (natural logarithm): shares of masses at corners stay within floats.
 _MAX_STRIP_WIDTH = 4.0
-# Largest relative difference of ratios that counts as rounding.
-_EQUAL_RATIOS = 1e-11
-# Smallest mass of ends that are coarsened: smaller ones might underflow at the corners.
-_MIN_MASS = 1e-250
-# Largest ratio a/c of ends that are coarsened: squares of larger ones might overflow.
-_MAX_RATIO = 1e70
+# Smallest mass of ends that are coarsened: powers of ratios a/c of smaller ones might overflow.
+_MIN_MASS = 1e-70
 # Largest relative difference |a − b|/a of components that count as their own mirror image, and
 # belong to both halves of a symmetric law.
 _AXIS_WIDTH = 1e-9
 # If a difference is within this factor of `_AXIS_WIDTH`, the component's image might be on the
 # other side of the limit, and the law is not halved.
 _DOUBTFUL_FACTOR = 1.01
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
 
 # A function that maps masses a, b, c, shape (3, J), and costs of `Strips.of` to fewer masses and
 # their relative error.
@@ -75,16 +66,16 @@ def coarsened(joint: Decomposition) -> Decomposition:
     if joint.is_finite() or max(map(len, bounds)) <= _MAX_EXACT_COMPONENTS:
         return joint
     inner, outer = (np.stack([end.a, end.b, end.c]) for end in bounds)
-    for masses in (inner, outer):
-        if masses.min() < _MIN_MASS or masses[:2].max() / masses.min() > _MAX_RATIO:
-            return joint
-    distance = _end_distance(inner, outer)
-    symmetric = joint.is_symmetric()
+    if min(inner.min(), outer.min()) < _MIN_MASS:
+        return joint
+    distance, symmetric = _end_distance(inner, outer), joint.is_symmetric()
     below, above = (
-        _shorten_end(end, stakes(masses) / (share * distance), coarsen, symmetric=symmetric)
-        for end, masses, share, coarsen in (
-            (bounds[0], inner, _INNER_SHARE, _unite_boxes),
-            (bounds[1], outer, _OUTER_SHARE, _spread_to_corners),
+        _shorten_end(
+            end, stakes(masses) / (_SQUARED_WIDTH * distance), coarsen, symmetric=symmetric
+        )
+        for end, masses, coarsen in (
+            (bounds[0], inner, _unite_boxes),
+            (bounds[1], outer, _spread_to_corners),
         )
     )
     if joint.inner is None:
@@ -118,13 +109,12 @@ def _end_distance(inner: FloatArray, outer: FloatArray) -> float:
 def _shorten_end(
     end: Decomposition, costs: FloatArray, coarsen: _Coarsen, *, symmetric: bool
 ) -> Decomposition:
-    """Return an end as a decomposition of its own, coarser if that makes it much shorter."""
+    """Return an end as a decomposition of its own, with fewer components if that is possible."""
     masses, rel_err = np.stack([end.a, end.b, end.c]), end.rel_err
     distances = np.abs(end.a - end.b) / (_AXIS_WIDTH * end.a)
     doubtful = (distances > 1.0 / _DOUBTFUL_FACTOR) & (distances < _DOUBTFUL_FACTOR)
     symmetric = symmetric and not doubtful.any()
     if symmetric:
-        # The law consists of a half and its mirror image, so a bound on the half bounds both.
         on_the_axis = distances <= 1.0
         half = on_the_axis | (end.a > end.b)
         share = np.where(on_the_axis, 0.5, 1.0)[half]
@@ -133,27 +123,24 @@ def _shorten_end(
     masses, rounding = coarsen(masses, costs)
     if symmetric:
         masses = np.concatenate([masses, masses[[1, 0, 2]]], axis=1)
-    if masses.shape[1] > _MAX_SHORTENED_SHARE * len(end):
-        return Decomposition(end.a, end.b, end.c, end.rel_err)
     a, b, c = masses
+    if a.size >= len(end):
+        return Decomposition(end.a, end.b, end.c, end.rel_err)
     return Decomposition(a, b, c, compounded(rel_err, rounding)).merge()
 
 
 def _unite_boxes(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
     """Return the sums of the masses in each box, and their relative error."""
-    # The mean square distance from the mean of an interval is a twelfth of its square.
-    x, y = (Strips.of(ratios, costs / 12.0) for ratios in masses[:2] / masses[2])
+    x, y = (Strips.of(ratios, costs) for ratios in masses[:2] / masses[2])
     return _sums_at_positions(x.strip * y.borders.size + y.strip, masses)
 
 
 def _spread_to_corners(masses: FloatArray, costs: FloatArray) -> tuple[FloatArray, float]:
     """Return the masses a, b, c at the corners of the boxes, and their relative error."""
-    c = masses[2]
-    # The mean square distance is a sixth if masses are moved to the ends of the interval.
-    x, y = (Strips.of(ratios, costs / 6.0) for ratios in masses[:2] / c)
+    x, y = (Strips.of(ratios, costs) for ratios in masses[:2] / masses[2])
     (columns, p), (rows, q) = x.ends(), y.ends()
     places = columns[:, None] * y.borders.size + rows
-    shares = p[:, None] * q * c
+    shares = p[:, None] * q * masses[2]
     used = shares > 0.0
     corners, labels = np.unique(places[used], return_inverse=True)
     (at_corners,), rounding = _sums_at_positions(labels, shares[used][None])
@@ -170,10 +157,10 @@ def _sums_at_positions(places: NDArray[np.int64], rows: FloatArray) -> tuple[Flo
     labels = np.unique(places, return_inverse=True)[1]
     # NumPy's stubs say that bincount returns integers, which is wrong with weights.
     sums = np.stack([np.bincount(labels, weights=row) for row in rows]).astype(np.float64)
-    return sums, (12.0 + float(np.bincount(labels).max())) * _U
+    return sums, (12.0 + float(np.bincount(labels).max())) * U
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Strips:
     """Strips along an axis: component j of ratio ``ratios[j]`` is in the strip ``strip[j]``.
 
@@ -194,7 +181,7 @@ class Strips:
         difference of natural logarithms.
         """
         smallest, largest = float(ratios.min()), float(ratios.max())
-        if largest - smallest <= _EQUAL_RATIOS * smallest:
+        if largest - smallest <= NEARLY_EQUAL * smallest:
             strip = np.zeros(ratios.size, dtype=np.int64)
             return Strips(ratios, np.array([smallest]), strip, (largest - smallest) / smallest)
         span = math.log(largest / smallest)
@@ -205,7 +192,7 @@ class Strips:
         density = np.cbrt(weights)
         total = float(density.sum())
         count = span / _BINS * math.sqrt(2.0 * total * total * total) / (1.0 - _EVEN_SHARE)
-        count = max(min(count, _MAX_STRIPS), span / (_MAX_STRIP_WIDTH * _EVEN_SHARE))
+        count = max(min(count, ratios.size), span / (_MAX_STRIP_WIDTH * _EVEN_SHARE))
         shares = (1.0 - _EVEN_SHARE) * density / (total or 1.0) + _EVEN_SHARE / _BINS
         cumulative = np.append(0.0, np.cumsum(shares))
         cuts = np.linspace(0.0, cumulative[-1], math.ceil(count) + 1)[1:-1]

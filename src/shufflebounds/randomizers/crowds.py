@@ -25,8 +25,11 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, Inputs, Kinds, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import (
+    MERGE_GAP,
+    NEARLY_EQUAL,
     SMALLEST_MASS,
     FloatArray,
+    U,
     component_gap,
     compounded,
     merge_labelled,
@@ -37,7 +40,7 @@ from shufflebounds.core.products import (
 from shufflebounds.divergence.coordinates import is_feasible
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import Error, Spread
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import MAX_ENTRIES, Randomizer
 
 # Largest number of inputs times components of one crowd, which takes seconds at most.
 _MAX_CROWD_SIZE = 250_000
@@ -47,14 +50,6 @@ _MAX_PAIRS_PER_STEP = 2**22
 _MAX_COUNTED_INPUTS = 50_000
 # Largest number of inputs that are tried as datasets with different inputs of different parts.
 _MAX_TRIED_INPUTS = 30
-# Largest relative difference of ratios of masses to a law that counts as rounding.
-_EQUAL_RATIOS = 2.0**-44
-# Largest number of entries of a matrix times its rows for which `inputs_are_alike` compares them.
-_MAX_COMPARED_ENTRIES = 10**7
-# Largest relative difference of the components of two pairs of inputs that count as alike.
-_ALIKE_TOLERANCE = 1e-12
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
 
 T = TypeVar("T")
 # The crowds of a part for a victim whose inputs differ, and for one whose inputs are equal.
@@ -139,14 +134,14 @@ class _UnitedComponents:
         ratio = law / share
         order = np.lexsort((ratio, place))
         place, ratio = place[order], ratio[order]
-        starts = (np.diff(ratio) > _EQUAL_RATIOS * ratio[1:]) | (np.diff(place) != 0)
+        starts = (np.diff(ratio) > MERGE_GAP * ratio[1:]) | (np.diff(place) != 0)
         label = np.concatenate([[0], np.cumsum(starts)])
         # NumPy's stubs say that bincount returns integers, which is wrong with weights.
         shares, laws = (
             np.bincount(label, weights=x[order]).astype(np.float64) for x in (share, law)
         )
         gaps = np.abs(ratio - (laws / shares)[label]) / np.where(ratio > 0.0, ratio, 1.0)
-        rounding = (16.0 + float(np.bincount(label).max())) * _U
+        rounding = (16.0 + float(np.bincount(label).max())) * U
         rel_err = compounded(err, self.rel_err, 1.01 * float(gaps.max()), rounding)
         is_first = np.concatenate([[True], starts])
         return OtherInput(place[is_first], shares, laws, rel_err)
@@ -162,7 +157,7 @@ def _unite_crowd(crowd: Crowd) -> Crowd:
         )
         for listed_name, listed in distinct.items():
             gap = _input_gap(candidate, listed)
-            if gap <= _EQUAL_RATIOS:
+            if gap <= MERGE_GAP:
                 rel_err = compounded(listed.rel_err, candidate.rel_err, gap)
                 distinct[listed_name] = replace(listed, rel_err=rel_err)
                 break
@@ -215,7 +210,7 @@ def joint_crowd(
         return steps[len(before) - 1].other_input(where, share, law, err)
 
     errors = *(part.rel_err for part in parts), *(step.rel_err for step in steps)
-    rel_err = compounded(*errors, (len(parts) + 1.0) * _U)
+    rel_err = compounded(*errors, (len(parts) + 1.0) * U)
     return _composed_crowd(parts, kinds, masses, joint_input, rel_err, max_inputs)
 
 
@@ -266,7 +261,7 @@ def parallel_crowd(
         err = max(input_.rel_err for input_ in inputs)
         return united.other_input((np.concatenate(where),), pieces, np.concatenate(laws), err)
 
-    rounding = 6.0 * _U + 1.001 * abs(total - 1.0)
+    rounding = 6.0 * U + 1.001 * abs(total - 1.0)
     rel_err = compounded(max(part.rel_err for part in parts), united.rel_err, rounding)
     crowd = _composed_crowd(parts, kinds, united.masses, mixed_input, rel_err)
     return None if crowd is None else replace(crowd, attained=False)
@@ -452,6 +447,7 @@ class Composition(Randomizer):
         ]
 
     def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
+        """Raise ValueError: every part has variances of its own."""
         raise ValueError(f"{self.label} has an error for every part: ask errors(n) of it")
 
 
@@ -513,7 +509,7 @@ def inputs_are_alike(part: Randomizer) -> bool:
         rows = np.asarray(part.matrix())  # type: ignore[attr-defined]
     except (AttributeError, ValueError):
         return False
-    if rows.size * len(rows) > _MAX_COMPARED_ENTRIES:
+    if rows.size * len(rows) > MAX_ENTRIES:
         return False
     blanket, sure = part.blanket(), rows.min(axis=0)
     # `Decomposition.merge` would not unite tied components with others of the same ratio.
@@ -522,7 +518,7 @@ def inputs_are_alike(part: Randomizer) -> bool:
         component_gap(expected, merge_rows(np.stack([x, y, sure]))[0])
         for x, y in itertools.combinations(rows, 2)
     )
-    return all(gap <= _ALIKE_TOLERANCE for gap in gaps)
+    return all(gap <= NEARLY_EQUAL for gap in gaps)
 
 
 def check_sizes(parts: Iterable[Randomizer]) -> None:

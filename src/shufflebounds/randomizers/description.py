@@ -32,8 +32,6 @@ from shufflebounds.randomizers.registry import COMPOSITIONS, mechanism, mechanis
 
 # Largest number of levels of a description.
 MAX_DEPTH = 20
-# Largest number of reports of a k-fold composition.
-_MAX_REPORTS = 100
 # Keys of the compositions.
 _KEYS = {
     "joint": ["parts"],
@@ -48,7 +46,7 @@ SYNONYMS = {"k": "domain_size", "domain_size": "k"}
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDescription:
     """The name of a mechanism or protocol, and its parameters as (name, value)."""
 
     type: str
@@ -64,8 +62,8 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Mechanism(Named):
-    """One mechanism and its parameters other than ε₀."""
+class MechanismDescription(NamedDescription):
+    """The name of a mechanism and its parameters other than ε₀."""
 
     @property
     def has_own_eps0(self) -> bool:
@@ -104,7 +102,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class CompositionOf:
+class CompositionDescription:
     """A composition of mechanisms; ``type`` is one of `registry.COMPOSITIONS`.
 
     A subsample has one part, a k-fold composition k equal parts.
@@ -115,16 +113,16 @@ class CompositionOf:
 
     @property
     def has_own_eps0(self) -> bool:
-        """See `Mechanism`; either all parts have their own ε₀, or no part has."""
+        """See `MechanismDescription`; either all parts have their own ε₀, or no part has."""
         return self.parts[0].mechanism.has_own_eps0
 
     @property
     def files(self) -> tuple[str, ...]:
-        """See `Mechanism`."""
+        """See `MechanismDescription`."""
         return tuple(file for part in self.parts for file in part.mechanism.files)
 
     def randomizer(self, eps0: float | None) -> Randomizer:
-        """See `Mechanism`; ε₀ is that of the whole report."""
+        """See `MechanismDescription`; ε₀ is that of the whole report."""
         report_eps0 = None if self.has_own_eps0 else validation.eps0(eps0)
         randomizers = []
         for i, part in enumerate(self.parts):
@@ -173,7 +171,7 @@ class CompositionOf:
         return f"{self.type}({', '.join(parts)})"
 
 
-Description: TypeAlias = Mechanism | CompositionOf
+Description: TypeAlias = MechanismDescription | CompositionDescription
 
 
 def types() -> list[str]:
@@ -217,22 +215,22 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
         return _parse_composition(kind, arguments["parts"], levels)
     mechanism_ = _parse_nested("mechanism", arguments["mechanism"], levels - 1)
     if kind == "k_fold":
-        k = validation.whole("k", arguments["k"], minimum=1, maximum=_MAX_REPORTS)
-        return CompositionOf(kind, (Part(mechanism_, share=1.0 / k),) * k)
+        k = validation.whole("k", arguments["k"], minimum=1, maximum=validation.MAX_JOINT)
+        return CompositionDescription(kind, (Part(mechanism_, share=1.0 / k),) * k)
     rate = validation.probability("rate", arguments["rate"])
-    return CompositionOf(kind, (Part(mechanism_, weight=rate),))
+    return CompositionDescription(kind, (Part(mechanism_, weight=rate),))
 
 
-def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> Mechanism:
+def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> MechanismDescription:
     """Return the description of a mechanism with these arguments."""
     class_ = mechanism(kind)
     require_arguments(kind, class_, arguments, ["eps0"])
     if class_.FILES:
         arguments = class_.completed(arguments)
-    return Mechanism(kind, tuple(arguments.items()))
+    return MechanismDescription(kind, tuple(arguments.items()))
 
 
-def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
+def _parse_composition(kind: str, parts: object, levels: int) -> CompositionDescription:
     """Return the description of a joint or parallel composition of these parts."""
     if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
         raise ValueError(f"parts must be a list of parts that is not empty, got {parts!r}")
@@ -252,7 +250,7 @@ def _parse_composition(kind: str, parts: object, levels: int) -> CompositionOf:
             f"parts[{with_own_eps0[0]}].mechanism has an eps0 of its own; then every part must, "
             "and none of them a share"
         )
-    return CompositionOf(kind, tuple(described_parts))
+    return CompositionDescription(kind, tuple(described_parts))
 
 
 def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
@@ -270,7 +268,7 @@ def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
         if share == 0.0:
             raise ValueError(f"parts[{i}].share must be more than 0, got {part['share']!r}")
         shares.append(share)
-    if is_joint and abs(math.fsum(shares) - 1.0) > 1e-12:
+    if is_joint and abs(math.fsum(shares) - 1.0) > validation.SUM_TOLERANCE:
         raise ValueError(f"parts must have shares that sum to 1, got {math.fsum(shares):.13g}")
     if not is_joint and max(shares) != 1.0:
         raise ValueError(f"parts must have 1 for their largest share, got {max(shares)!r}")
@@ -326,3 +324,9 @@ def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Random
     randomizer = mechanism(kind)(**dict(parameters))
     require_private(kind, randomizer)
     return randomizer
+
+
+# Deprecated name of `MechanismDescription`.
+Mechanism = MechanismDescription
+# Deprecated name of `CompositionDescription`.
+CompositionOf = CompositionDescription

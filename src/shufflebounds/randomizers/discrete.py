@@ -25,6 +25,8 @@ from shufflebounds.randomizers.accuracy import (
 )
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
+    MAX_ENTRIES,
+    PRODUCT_ERR,
     DomainRandomizer,
     Randomizer,
     crowd_of_rows,
@@ -34,12 +36,6 @@ from shufflebounds.randomizers.base import (
     refuse_frequencies,
 )
 from shufflebounds.randomizers.sampling import mean_of, required
-
-# Largest number of values of k-RR for which `KRR.matrix` makes its rows and columns: 128 MB.
-_MAX_MATRIX_VALUES = 4096
-# Relative error of the masses of `Collision`: products of three factors, three probabilities and
-# the total.
-_COLLISION_ERR = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class KRR(Randomizer):
 
     def __post_init__(self) -> None:
         # Not every integer above 2⁵³ is a float.
-        validation.whole("k", self.k, minimum=2, maximum=2**53)
+        validation.values("k", self.k)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     @property
@@ -124,6 +120,7 @@ class KRR(Randomizer):
         return sampling.truthful(values, self.k, self._supports().gap, rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reports that name each value."""
         return np.bincount(sampling.checked_values("reports", reports, self.k), minlength=self.k)
 
     def matrix(self) -> NDArray[np.float64]:
@@ -131,7 +128,7 @@ class KRR(Randomizer):
 
         Raises ValueError if k is more than 4096.
         """
-        validation.whole("k", self.k, minimum=2, maximum=_MAX_MATRIX_VALUES)
+        validation.whole("k", self.k, minimum=2, maximum=math.isqrt(MAX_ENTRIES))
         e = math.exp(self.eps0)
         return np.where(np.eye(self.k, dtype=bool), e, 1.0) / (e + self.k - 1)
 
@@ -213,9 +210,10 @@ class HadamardResponse(DomainRandomizer):
         size = required("domain_size", self.domain_size)
         rows = sampling.checked_values("inputs", inputs, size) + 1
         plus = rng.random(rows.size) < self._supports().p
-        return sampling.columns(rows, 2 ** _log_order(size), plus, rng)
+        return sampling.hadamard_columns(rows, 2 ** _log_order(size), plus, rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reported columns in which the row of each value holds +1."""
         size = required("domain_size", self.domain_size)
         order = 2 ** _log_order(size)
         columns = sampling.checked_values("reports", reports, order)
@@ -223,6 +221,7 @@ class HadamardResponse(DomainRandomizer):
         return (columns.size + sums[1 : size + 1]) // 2
 
     def _channel(self, size: int) -> NDArray[np.float64]:
+        """Return R(x)(y); the outputs are the columns of the Hadamard matrix."""
         e, order = math.exp(self.eps0), 2 ** _log_order(size)
         rows, columns = np.arange(1, size + 1)[:, np.newaxis], np.arange(order)
         plus = np.bitwise_count(rows & columns) % 2 == 0
@@ -234,6 +233,7 @@ def _log_order(size: int) -> int:
     return size.bit_length()
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Duchi(Randomizer):
     """Duchi: for x in [−1, 1] one of two reports, 1 with chance (1 + x tanh(ε₀/2))/2, or −1.
@@ -244,16 +244,6 @@ class Duchi(Randomizer):
     Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it. It
     has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
     uniting the coordinates changes nothing.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
 
     Examples
     --------
@@ -295,6 +285,7 @@ class Duchi(Randomizer):
         return np.where(rng.random(numbers.size) < chances, 1, -1)
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the mean of all reports, scaled to the numbers."""
         return mean_of(reports, -1.0, 1.0) / math.tanh(self.eps0 / 2.0)
 
     def matrix(self) -> NDArray[np.float64]:
@@ -303,6 +294,7 @@ class Duchi(Randomizer):
         return np.array([[e, 1.0], [1.0, e]]) / (e + 1.0)
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Collision(Randomizer):
     """Collision: one of l hash values, those of the user's s items e^{ε₀} times as likely or less.
@@ -313,8 +305,6 @@ class Collision(Randomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     items
         s, items of a user, 1 to 20.
     hash_values
@@ -322,11 +312,6 @@ class Collision(Randomizer):
     domain_size
         Number of items in the world, at least s; None stands for many. Only estimates of them all
         depend on it.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -349,7 +334,7 @@ class Collision(Randomizer):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         validation.whole("items", self.items, minimum=1, maximum=20)
-        validation.whole("hash_values", self.hash_values, minimum=self.items + 1, maximum=2**53)
+        validation.values("hash_values", self.hash_values, minimum=self.items + 1)
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=self.items)
 
@@ -360,13 +345,13 @@ class Collision(Randomizer):
         domain it is an upper bound.
         """
         a, b = self._rows(2)
-        return Decomposition(a, b, self._base(2) / self._total, _COLLISION_ERR).merge()
+        return Decomposition(a, b, self._base(2) / self._total, PRODUCT_ERR).merge()
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs in which all others hold a third disjoint input, or x₁¹."""
         x0, x1, third = self._rows(3)
         laws = {"third": third, "x1": x1}
-        return {name: Decomposition(x0, x1, c, _COLLISION_ERR).merge() for name, c in laws.items()}
+        return {name: Decomposition(x0, x1, c, PRODUCT_ERR).merge() for name, c in laws.items()}
 
     @property
     def bits(self) -> float:
@@ -401,11 +386,13 @@ class Collision(Randomizer):
         return np.stack([seeds, reported.astype(np.uint64)], axis=1)
 
     def _supporters(self, reports: NDArray) -> NDArray:
+        """Return the number of reports to whose hash value each item hashes."""
         size = required("domain_size", self.domain_size)
         return sampling.hash_supporters(reports, size, self.hash_values)
 
     @cached_property
     def _total(self) -> float:
+        """Ω over the number of hash values."""
         return self.items * math.exp(self.eps0) / self.hash_values + (
             1.0 - self.items / self.hash_values
         )

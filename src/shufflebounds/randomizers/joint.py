@@ -49,13 +49,11 @@ from shufflebounds.randomizers.crowds import (
     single_crowds,
 )
 
-# Largest number of patterns of inputs of a joint, before those that are others in reverse order are
-# left out. Limits the time of a question.
+# Largest number of patterns of inputs of a joint, and of choices of coordinates that differ.
+# Patterns that are others in reverse order count, too. It limits the time of a question.
 MOST_PATTERNS = 2000
 # Largest number of pairs of datasets that are tried for a joint of inputs that are not alike.
 _MAX_TRIED_DATASETS = 300
-# Largest number of choices of differing coordinates at one Hamming distance.
-_MAX_CHOICES_AT_DISTANCE = 1000
 # Largest number of choices of differing coordinates, at all distances, that have a crowd each.
 _MAX_CROWDS = 40
 # Number of patterns of inputs up to which each choice has a crowd even if choices are many.
@@ -473,6 +471,7 @@ class Joint(Composition):
         return [(1.0, part) for part in self.parts]
 
     def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Return that all users report on each part."""
         return [np.ones(users, dtype=bool)] * len(self.parts)
 
     @property
@@ -503,10 +502,10 @@ class Joint(Composition):
         validation.whole("distance", distance, minimum=1, maximum=len(self.parts))
         groups = equal_places(self.parts)
         counts = _ways_to_take([len(group) for group in groups], distance)
-        kinds = list(itertools.islice(counts, _MAX_CHOICES_AT_DISTANCE + 1))
-        if len(kinds) > _MAX_CHOICES_AT_DISTANCE:
+        kinds = list(itertools.islice(counts, MOST_PATTERNS + 1))
+        if len(kinds) > MOST_PATTERNS:
             raise ValueError(
-                f"distance must leave at most {_MAX_CHOICES_AT_DISTANCE} choices of coordinates "
+                f"distance must leave at most {MOST_PATTERNS} choices of coordinates "
                 f"to differ, got {distance} of {len(self.parts)} parts"
             )
         return [

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
@@ -27,13 +28,9 @@ MAX_CELLS = 100_000
 _DEFAULT_STEPS = 8
 # Largest number of steps of numbers that are rounded. Each pair of inputs costs some milliseconds.
 _MAX_STEPS = 32
-# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Width and
-# speed only (benchmarks/mechanisms.py).
+# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Other cells
+# are twice as wide as their neighbours. Width and speed only (benchmarks/mechanisms.py).
 _CORNER_WIDTH = 0.1
-# Factor by which a cell is wider than its neighbour towards 0 or 1. Width and speed only.
-_WIDTH_GROWTH = 2.0
-# Largest width of a cell, times ε₀. Width and speed only.
-_MAX_CELL_WIDTH = 2.0
 # The points of a grid are multiples of this unit, so that 1 − x is exact.
 _GRID_UNIT = 2.0**-40
 # Largest ε₀ with a bound for all datasets of [0, 1]: for larger ones the points take too long.
@@ -62,7 +59,7 @@ class _LaplaceNoise(Randomizer):
 
     @property
     def _cells(self) -> int:
-        # `__post_init__` sets it.
+        """The number of cells, which `__post_init__` sets."""
         assert self.cells is not None
         return self.cells
 
@@ -94,9 +91,11 @@ class _LaplaceNoise(Randomizer):
         return numbers + rng.laplace(scale=1.0 / self.eps0, size=numbers.size)
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the mean of all reports."""
         return sampling.mean_of(reports)
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Laplace(_LaplaceNoise):
     """Laplace noise: the report y has density (ε₀/2) e^{−ε₀|y − x|}.
@@ -107,8 +106,6 @@ class Laplace(_LaplaceNoise):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     cells
         N, number of cells that each side of y = 1/2 is cut into, 1 to 100 000. None chooses it by
         ε₀, and the attribute then holds the choice.
@@ -123,11 +120,6 @@ class Laplace(_LaplaceNoise):
     steps
         Numbers are rounded to multiples of 1/steps, 1 to 32; None stands for 8. Of the rounded
         domain only.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -270,7 +262,7 @@ class Laplace(_LaplaceNoise):
 
     @property
     def _rel_err(self) -> float:
-        # Exponents are as small as −ε₀, and their rounding is relative to ε₀.
+        """The relative error of masses: exponents are as small as −ε₀ and have its rounding."""
         return CLOSED_FORM_ERR + 2.0**-51 * self.eps0
 
     def _binned(self, *inputs: Fraction | int) -> FloatArray:
@@ -427,7 +419,7 @@ def _grid(eps0: float) -> list[float]:
     left_half, width = [0.0], _CORNER_WIDTH / eps0
     while left_half[-1] + width < 0.5:
         left_half.append(round((left_half[-1] + width) / _GRID_UNIT) * _GRID_UNIT)
-        width = min(_WIDTH_GROWTH * width, _MAX_CELL_WIDTH / eps0)
+        width *= 2.0
     return [*left_half, 0.5, *(1.0 - x for x in reversed(left_half))]
 
 
@@ -555,5 +547,8 @@ def _number_name(x: float) -> str:
 
 
 def _point_err(eps0: float) -> float:
-    # Points have errors of some roundings of numbers up to 1; exponents have ε₀ times these errors.
+    """Return the relative error of masses at points of [0, 1].
+
+    Points have errors of some roundings of numbers up to 1, and exponents ε₀ times these.
+    """
     return CLOSED_FORM_ERR + 2.0**-49 * eps0

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import (
@@ -36,6 +37,8 @@ from shufflebounds.randomizers.accuracy import (
     bits_of_sets,
 )
 from shufflebounds.randomizers.base import (
+    MAX_ENTRIES,
+    PRODUCT_ERR,
     Randomizer,
     crowd_of_rows,
     five_point,
@@ -45,12 +48,6 @@ from shufflebounds.randomizers.sampling import required
 
 # Whether a report matches x₁⁰, x₁¹ and another input: all eight combinations.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
-# Relative error of the masses of a vertex, which are rounded once and sum to 1 in exact arithmetic.
-_VERTEX_ERR = 2.0**-48
-# Largest number of probabilities of the matrix of a mechanism of sets: 80 MB.
-_MAX_MATRIX_ENTRIES = 10**7
-# Largest number of columns of the matrix of Hadamard response with blocks.
-_MAX_MATRIX_COLUMNS = 4096
 
 
 class MatchingRandomizer(Randomizer):
@@ -120,7 +117,7 @@ class MatchingRandomizer(Randomizer):
         matched = np.array(_PATTERNS).T
         blanket = masses / self._total()
         x0, x1, x2 = np.where(matched, math.exp(self.eps0), 1.0) * blanket
-        return Crowd.of_laws(x0, x1, blanket, {"any": x2}, _VERTEX_ERR, attained=False)
+        return Crowd.of_laws(x0, x1, blanket, {"any": x2}, PRODUCT_ERR, attained=False)
 
     def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the laws of the inputs, (inputs, patterns), and the blanket, (patterns,)."""
@@ -182,12 +179,13 @@ class _Sets(MatchingRandomizer):
 
     @property
     def _size(self) -> int:
-        # `__post_init__` sets it.
+        """The number of values in a report, which `__post_init__` sets."""
         assert self.subset_size is not None
         return self.subset_size
 
     @property
     def _inputs(self) -> int:
+        """3 if there are three disjoint sets of items, else 2."""
         return 3 if 3 * self.items <= self.domain_size else 2
 
     def _misses(self, inputs: int) -> Fraction:
@@ -241,12 +239,12 @@ class _Sets(MatchingRandomizer):
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
 
-        Raises ValueError if there are more than 10⁷.
+        Raises ValueError if there are more than 2²⁴.
         """
         d, sizes = self.domain_size, (self.items, self._size)
-        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > _MAX_MATRIX_ENTRIES:
+        if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > MAX_ENTRIES:
             raise ValueError(
-                f"domain_size must leave at most {_MAX_MATRIX_ENTRIES} probabilities to "
+                f"domain_size must leave at most {MAX_ENTRIES} probabilities to "
                 f"enumerate, got {d} with sets of {sizes[0]} and {sizes[1]}"
             )
         inputs, outputs = (
@@ -257,24 +255,18 @@ class _Sets(MatchingRandomizer):
         return np.where(common > 0.0, math.exp(self.eps0), 1.0) / (len(outputs) * self._total())
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Subset(_Sets):
     """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     domain_size
         d, number of values, 2 to 2⁵³.
     subset_size
         k, 1 (`KRR`) to d − 1. None stands for the customary choice ⌈d/e^{ε₀}⌉, or d − 1 if that is
         smaller; the attribute then has this value.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -300,7 +292,7 @@ class Subset(_Sets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         if self.subset_size is None:
             customary = min(math.ceil(d * math.exp(-self.eps0)), d - 1)
             object.__setattr__(self, "subset_size", customary)
@@ -311,9 +303,11 @@ class Subset(_Sets):
         return crowd_of_rows(*self._rows())
 
     def _user_values(self, inputs: ArrayLike) -> sampling.IntArray:
+        """Return the values of the users, one in each row."""
         return sampling.checked_values("inputs", inputs, self.domain_size)[:, np.newaxis]
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class HadamardBlocks(MatchingRandomizer):
     """HR with B ≥ 2 blocks: some columns of the input's block are e^{ε₀} times as likely.
@@ -326,17 +320,10 @@ class HadamardBlocks(MatchingRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     blocks
         B, number of blocks, 2 to 2⁵³. For one block see `HadamardResponse`.
     domain_size
         d, number of values, at least B; None stands for any large number.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -357,12 +344,13 @@ class HadamardBlocks(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validation.whole("blocks", self.blocks, minimum=2, maximum=2**53)
+        validation.values("blocks", self.blocks)
         if self.domain_size is not None:
             validation.whole("domain_size", self.domain_size, minimum=self.blocks)
 
     @property
     def _inputs(self) -> int:
+        """The number of blocks, at most 3."""
         return min(self.blocks, 3)
 
     @property
@@ -426,7 +414,7 @@ class HadamardBlocks(MatchingRandomizer):
         blocks, order = self.blocks, self._order()
         values = sampling.checked_values("inputs", inputs, self.domain_size or 0)
         plus = np.ones(values.size, dtype=bool)
-        matching = order * (values % blocks) + sampling.columns(
+        matching = order * (values % blocks) + sampling.hadamard_columns(
             values // blocks + 1, order, plus, rng
         )
         uniform = rng.integers(order * blocks, size=values.size)
@@ -450,14 +438,14 @@ class HadamardBlocks(MatchingRandomizer):
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (d, B b); columns are counted block by block.
 
-        Raises ValueError if d is None or if there are more than 4096 columns.
+        Raises ValueError if d is None or if there are more than 2²⁴ probabilities.
         """
-        size = self.domain_size or 2**53
+        size = self.domain_size or validation.MAX_VALUES
         rows = math.ceil(size / self.blocks)
         order = 2 ** rows.bit_length()
-        if order * self.blocks > _MAX_MATRIX_COLUMNS:
+        if size * order * self.blocks > MAX_ENTRIES:
             raise ValueError(
-                f"domain_size must leave at most {_MAX_MATRIX_COLUMNS} columns to enumerate, got "
+                f"domain_size must leave at most {MAX_ENTRIES} probabilities to enumerate, got "
                 f"{self.domain_size!r}"
             )
         block, row = np.arange(size) % self.blocks, np.arange(size) // self.blocks
@@ -467,6 +455,7 @@ class HadamardBlocks(MatchingRandomizer):
         return np.where(matched, math.exp(self.eps0), 1.0) / (columns.size * self._total())
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class PrivSet(_Sets):
     """PrivSet: k of d items, a set with one of the user's s items e^{ε₀} times as likely.
@@ -476,19 +465,12 @@ class PrivSet(_Sets):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     domain_size
         d, number of items, 2 to 2⁵³.
     items
         s, number of items of a user, 1 to 10 000 and at most d − 1.
     subset_size
         k, number of items in a report, 1 to d − s: larger reports would match every input.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -508,7 +490,7 @@ class PrivSet(_Sets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        d = validation.whole("domain_size", self.domain_size, minimum=2, maximum=2**53)
+        d = validation.values("domain_size", self.domain_size)
         # Products have as many factors as the user has items.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)

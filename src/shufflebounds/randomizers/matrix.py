@@ -1,22 +1,15 @@
-"""Randomizers given as matrices of probabilities: as arrays, as CSV files, and k-fold."""
+"""Randomizers by their matrices of probabilities: given as arrays, and k-fold compositions."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import itertools
 import math
-import os
-import re
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +18,15 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
-from shufflebounds.core.products import SMALLEST_MASS, relative_gap
-from shufflebounds.core.work import fall_short, spend
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
+from shufflebounds.core.products import NEARLY_EQUAL, SMALLEST_MASS, SUM_TOLERANCE, U, relative_gap
+from shufflebounds.core.work import BUDGET, fall_short, spend
+from shufflebounds.randomizers.base import (
+    MAX_ENTRIES,
+    POWER_ERR,
+    CoordinatePair,
+    Randomizer,
+    single_blanket,
+)
 from shufflebounds.randomizers.crowds import missing_property
 from shufflebounds.randomizers.joint import Joint
 
@@ -35,29 +34,15 @@ from shufflebounds.randomizers.joint import Joint
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
 Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 
-# Largest absolute distance of the sum of a row from 1 that is accepted as rounding.
-SUM_TOLERANCE = 1e-9
-# Largest relative difference of decompositions that count as one, whose uncertainty covers both.
-_NEARLY_EQUAL = 1e-12
 # Largest number of inputs, cubed, times outputs for which `crowds` lists every pair of inputs.
 _MAX_CROWDS_SIZE = 10**6
 # Largest number of inputs for which all datasets are tried.
 _MAX_INPUTS_OF_ALL_DATASETS = 16
 # Work of one decomposition among many, in units of `shufflebounds.core.work`.
 _WORK_PER_PAIR = 1e6
-# Largest number of different pairs of inputs whose blankets are compared. Their work is the budget
-# of one question.
-_MAX_PAIRS = 15_000
-# Largest number of values times combinations of outputs of a k-fold composition: 80 MB.
-_MAX_FOLD_SIZE = 10**7
-# Relative error of an entry of a mechanism's matrix, which may be a product of a dozen factors.
-_ENTRY_ERR = 2.0**-46
-# Largest number of characters of a file. A matrix of so many could not be used in calculations.
-_MAX_FILE_LENGTH = 10**8
-# Largest relative distance of a sum from 1, or from 100, that rounded entries explain.
-_ROUNDED_SUM_TOLERANCE = 0.01
-# Unit roundoff of doubles: one operation has at most this relative error.
-_U = 2.0**-53
+# Largest number of different pairs of inputs whose blankets are compared: 15 000. Their work is the
+# budget of one question.
+_MAX_PAIRS = BUDGET / _WORK_PER_PAIR
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +88,7 @@ class MatrixRandomizer(Randomizer):
         loss = float(np.max(np.log(largest) - np.log(smallest)))
         sizes = np.abs(np.log(largest)) + np.abs(np.log(smallest))
         # The rounding of a quotient, of logarithms and of the entries themselves.
-        rounding = 8.0 * _U * float(np.max(sizes)) + 2.01 * self._missing
+        rounding = 8.0 * U * float(np.max(sizes)) + 2.01 * self._missing
         return loss + (rounding if loss > 0.0 else 0.0)
 
     @cached_property
@@ -114,7 +99,7 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _rel_err(self) -> float:
         """The relative error of `_normalized`, which covers ``P`` and the exact quotients."""
-        return self._missing + 4.0 * _U
+        return self._missing + 4.0 * U
 
     @cached_property
     def _normalized(self) -> NDArray[np.float64]:
@@ -146,10 +131,12 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _blankets(self) -> dict[str, Decomposition]:
-        return undominated(_distinct(self._different_pairs))
+        """The blankets that no other one exceeds, by pairs of inputs."""
+        return undominated(_distinct_decompositions(self._different_pairs))
 
     @cached_property
     def _different_pairs(self) -> list[Pair]:
+        """The blankets of all pairs of inputs, without exact repetitions."""
         return _different_floats(self._pairs(itertools.combinations))
 
     def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
@@ -173,7 +160,9 @@ class MatrixRandomizer(Randomizer):
         sure = matrix.min(axis=0)
         equal = ((f"{x} in both", row, row, sure, self._rel_err) for x, row in enumerate(matrix))
         differing = self._pairs(itertools.permutations)
-        return _distinct(differing, both_orders=True), _distinct(equal, both_orders=True)
+        return _distinct_decompositions(differing, both_orders=True), _distinct_decompositions(
+            equal, both_orders=True
+        )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return P(x₁⁰), P(x₁¹), P(x₂) for all pairs and x₂, such as ``0 against 3 among 5``.
@@ -198,11 +187,14 @@ class MatrixRandomizer(Randomizer):
         else:
             names = list(itertools.islice(self._blankets, count))
         pairs = ((int(x0), int(x1)) for x0, x1 in (name.split(" against ") for name in names))
-        return _distinct(self._datasets(pairs))
+        return _distinct_decompositions(self._datasets(pairs))
 
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
-        return _distinct(self._datasets(itertools.combinations(range(len(self.matrix())), 2)))
+        """The distinct datasets of all pairs of inputs."""
+        return _distinct_decompositions(
+            self._datasets(itertools.combinations(range(len(self.matrix())), 2))
+        )
 
     def _datasets(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Pair]:
         """Yield the dataset pair of each of the pairs of inputs and each x₂."""
@@ -268,7 +260,9 @@ def _read_reals(rows: ArrayLike) -> NDArray[np.float64]:
     return entries.astype(np.float64)
 
 
-def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, Decomposition]:
+def _distinct_decompositions(
+    pairs: Iterable[Pair], *, both_orders: bool = False
+) -> dict[str, Decomposition]:
     """Return merged decompositions by name, one for those that agree up to rounding and order.
 
     The order of outputs does not matter. The decompositions (a, b, c) and (b, a, c) agree unless
@@ -288,7 +282,7 @@ def _distinct(pairs: Iterable[Pair], *, both_orders: bool = False) -> dict[str, 
             gap = relative_gap(listed_masses, masses)
             if not both_orders:
                 gap = min(gap, relative_gap(listed_masses, _in_order(masses[[1, 0, 2]])))
-            if gap <= _NEARLY_EQUAL:
+            if gap <= NEARLY_EQUAL:
                 listed = distinct[listed_name]
                 covering = max(listed.rel_err, candidate.rel_err + 2.0 * gap)
                 distinct[listed_name] = replace(listed, rel_err=covering, tied=None)
@@ -350,7 +344,7 @@ class KFold(MatrixRandomizer):
     ------
     ValueError
         For a randomizer without a matrix, and if values times combinations of outputs are more than
-        10⁷.
+        2²⁴.
 
     Notes
     -----
@@ -378,9 +372,9 @@ class KFold(MatrixRandomizer):
                 f"randomizer must have finitely many outputs and a matrix, got {self.randomizer!r}"
             )
         rows = make()
-        if len(rows) * rows.shape[1] ** min(k, 64) > _MAX_FOLD_SIZE:
+        if len(rows) * rows.shape[1] ** min(k, 64) > MAX_ENTRIES:
             raise ValueError(
-                f"k must leave at most {_MAX_FOLD_SIZE:.0e} values times combinations of outputs, "
+                f"k must leave at most {MAX_ENTRIES} values times combinations of outputs, "
                 f"got {k} reports of {len(rows)} values and {rows.shape[1]} outputs each"
             )
         object.__setattr__(self, "P", _multiset_matrix(rows, k))
@@ -422,7 +416,8 @@ class KFold(MatrixRandomizer):
 
     @cached_property
     def _rel_err(self) -> float:
-        return self._missing + self.k * _ENTRY_ERR
+        """The relative error of products of k entries."""
+        return self._missing + self.k * POWER_ERR
 
 
 def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -435,166 +430,3 @@ def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     # Orders of a multiset: k!/∏ counts!, one factor at a time, so that no factorial overflows.
     orders = np.prod(np.arange(1.0, k + 1.0) / run, axis=1)
     return np.asarray([orders * np.prod(row[chosen], axis=1) for row in rows])
-
-
-@dataclass(frozen=True)
-class MatrixFile(MatrixRandomizer):
-    """The randomizer of the matrix in a CSV file: a line for every input, numbers between commas.
-
-    Semicolons, tabs or spaces may replace the commas. Lines that begin with # are comments. There
-    is no header and no column of names. A relative path starts at the working directory, which is
-    that of the project for Snakemake. ``digest`` is a digest of the numbers. If it is given, the
-    file must contain the numbers with this digest.
-
-    Raises ValueError if the file cannot be read, or contains no matrix for `MatrixRandomizer`. The
-    message names the file and, counted from 1, line and column.
-    """
-
-    FILES: ClassVar[tuple[str, ...]] = ("file",)
-
-    P: ArrayLike = field(init=False, repr=False, compare=False)
-    file: str = field(metadata={"help": "CSV file: a row of probabilities for every input"})
-    digest: str | None = field(default=None, metadata={"is_option": False})
-
-    def __post_init__(self) -> None:
-        matrix = _read(self.file)
-        digest = _digest(matrix)
-        if self.digest not in (None, digest):
-            raise ValueError(
-                f"file {str(self.file)!r} must hold the numbers whose digest is {self.digest}, "
-                f"got others, whose digest is {digest}: it was changed"
-            )
-        object.__setattr__(self, "P", matrix)
-        object.__setattr__(self, "digest", digest)
-        super().__post_init__()
-
-    @classmethod
-    def completed(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters with the digest."""
-        return {**parameters, "digest": cls(**parameters).digest}
-
-    @property
-    def label(self) -> str:
-        """The name of the file, such as m.csv."""
-        return Path(self.file).name
-
-
-def _read(file: object) -> NDArray[np.float64]:
-    """Return the matrix of a CSV file; raise ValueError if there is none."""
-    if not isinstance(file, str) or not file:
-        raise ValueError(f"file must be the path of a CSV file, got {file!r}")
-    name = f"file {file!r}"
-    try:
-        if not stat.S_ISREG(os.stat(file).st_mode):
-            raise ValueError(f"{name} must be a regular file: it is read more than once")
-        # Spreadsheets write a byte order mark at the beginning, which utf-8-sig skips.
-        with open(file, encoding="utf-8-sig", newline="") as opened:
-            text = opened.read(_MAX_FILE_LENGTH + 1)
-        if len(text) > _MAX_FILE_LENGTH:
-            raise ValueError(f"{name} must have at most {_MAX_FILE_LENGTH} characters")
-        return _parse_table(name, text)
-    except OSError as error:
-        raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{name} must be a CSV file of text in UTF-8: {error}") from None
-
-
-def _parse_table(name: str, text: str) -> NDArray[np.float64]:
-    """Return the matrix of a text; raise ValueError if it is no table of probabilities."""
-    lines = {i: line for i, line in enumerate(text.splitlines(), 1) if line.lstrip()[:1] != "#"}
-    while lines and not lines[max(lines)].strip(" \t,;"):
-        del lines[max(lines)]
-    separator = next((mark for mark in ";,\t" if any(mark in x for x in lines.values())), " ")
-    stripped = [line.strip(" ") for line in lines.values()]
-    table = list(csv.reader(stripped, delimiter=separator, skipinitialspace=True))
-    if len(table) < 2:
-        raise ValueError(
-            f"{name} must have at least two rows, one for every input, got {len(table)}"
-        )
-    if all(cells[-1:] == [""] for cells in table):  # A separator ends each line.
-        table = [cells[:-1] for cells in table]
-    first = min(lines)
-    _refuse_header(f"{name}, line {first}", table[0])
-    rows = []
-    for i, cells in zip(lines, table, strict=False):
-        if len(cells) != len(table[0]):
-            raise ValueError(
-                f"{name}, line {i} must have as many columns as line {first}, which has "
-                f"{len(table[0])}, got {len(cells)}"
-            )
-        rows.append(_probabilities(f"{name}, line {i}", cells))
-    return np.array(rows)
-
-
-def _refuse_header(place: str, cells: list[str]) -> None:
-    """Raise ValueError if the first line has names of columns, such as 0, 1, …, k−1."""
-    names = [cell.strip() for cell in (cells[1:] if cells[0] == "" else cells)]
-    numbers = list(map(_cell_number, names))
-    is_count = len(names) > 1 and any(
-        numbers == [start + i for i in range(len(names))] for start in (0, 1)
-    )
-    if is_count and all(len(name) < 4 or name.isdigit() for name in names):
-        input_ = "; if it is an input, put it on another line" if sum(numbers) == 1.0 else ""
-        raise ValueError(
-            f"{place} must be an input, got {', '.join(names)}, which looks like the header that "
-            f"pandas writes: leave it out by to_csv(..., header=False, index=False){input_}"
-        )
-    if all(map(math.isnan, numbers)) and any(name[:1].isalpha() for name in names):
-        raise ValueError(
-            f"{place} must be an input, got the header {', '.join(cells)!r}: delete it"
-        )
-
-
-def _cell_number(cell: str) -> float:
-    """Return the number of a cell; nan if it is none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return math.nan
-
-
-def _probabilities(place: str, cells: list[str]) -> list[float]:
-    """Return the numbers of one line; raise ValueError if they are no distribution."""
-    numbers = list(map(_cell_number, cells))
-    for column, (number, cell) in enumerate(zip(numbers, cells, strict=True), start=1):
-        if not (number == 0.0 or SMALLEST_MASS <= number <= 1.0 + SUM_TOLERANCE):
-            raise ValueError(
-                f"{place}, column {column} must be a probability, 0 or from {SMALLEST_MASS:g} to "
-                f"1, got {cell!r}{_hint(cells, numbers)}"
-            )
-    if abs(math.fsum([-1.0, *numbers])) > SUM_TOLERANCE:
-        raise ValueError(
-            f"{place} must sum to 1, got {math.fsum(numbers)!r}{_hint(cells, numbers)}"
-        )
-    return numbers
-
-
-def _hint(cells: list[str], numbers: list[float]) -> str:
-    """Return how to mend a line that is no distribution; empty if no common mistake explains it."""
-    total, total_without_first = math.fsum(numbers), math.fsum(numbers[1:])
-    # The line 0,25,0,75 with decimal commas means 0.25 and 0.75.
-    decimals = [_cell_number(".".join(pair)) for pair in zip(cells[::2], cells[1::2], strict=False)]
-    if any(re.search(r"\d(,|\s+)\d", cell) for cell in cells) or _is_near(sum(decimals), 1.0):
-        return "; write decimal points, not commas"
-    if any("%" in cell for cell in cells) or _is_near(total, 100.0):
-        return "; divide percentages by 100"
-    if _is_near(total_without_first, 1.0) and not 0.0 < numbers[0] < 1.0:
-        return "; delete the column that names or counts the lines (pandas: index=False)"
-    if "" in cells:
-        return "; write 0 for a probability of 0"
-    if _is_near(total, 1.0) and min(numbers) >= 0.0:
-        return "; divide each row by its sum"
-    return ""
-
-
-def _is_near(total: float, target: float) -> bool:
-    """Return whether rounded entries explain the difference of a sum from its target."""
-    return math.isclose(total, target, rel_tol=_ROUNDED_SUM_TOLERANCE)
-
-
-def _digest(matrix: NDArray[np.float64]) -> str:
-    """Return 16 hexadecimal digits, the same for all files with the same numbers."""
-    shape = np.array(matrix.shape, dtype="<i8").tobytes()
-    # Adding 0 removes the sign of a negative zero.
-    content = (matrix + 0.0).astype("<f8").tobytes()
-    return hashlib.sha256(shape + content).hexdigest()[:16]

@@ -127,6 +127,7 @@ class Parallel(Composition):
         return self.parts
 
     def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Return for each part whether each user draws it."""
         choice = rng.choice(len(self.parts), size=users, p=[weight for weight, _ in self.parts])
         return [choice == i for i in range(len(self.parts))]
 
@@ -230,6 +231,7 @@ class Subsampled(Composition):
         return [(self.rate, self.randomizer)]
 
     def _reporting_users(self, users: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Return whether each user takes part."""
         return [rng.random(users) < self.rate]
 
     @property

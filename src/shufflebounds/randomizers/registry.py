@@ -20,7 +20,7 @@ from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, U
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
-from shufflebounds.randomizers.matrix import MatrixFile
+from shufflebounds.randomizers.matrix_file import MatrixFile
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 # The group of entry points by which other packages add mechanisms.

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import MAX_VALUES
 
 IntArray = NDArray[np.int64]
 Words = NDArray[np.uint64]
-# Largest number of hash values that a float distinguishes.
-_MAX_HASH_VALUES = 2**53
 # Increment of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 _HASH_STEP = np.uint64(0x9E3779B97F4A7C15)
 # First multiplier of splitmix64.
@@ -100,7 +99,7 @@ def outputs(matrix: NDArray, inputs: IntArray, rng: np.random.Generator) -> IntA
 
 def require_hashes(count: int) -> None:
     """Raise ValueError if there are more hash values than floats can distinguish."""
-    if count > _MAX_HASH_VALUES:
+    if count > MAX_VALUES:
         raise ValueError(f"hash_values must be at most 2^53 to draw reports, got {count}")
 
 
@@ -156,7 +155,7 @@ def sets_with(
     return np.take_along_axis(candidates, np.where(place < count, place, items + place), axis=1)
 
 
-def columns(
+def hadamard_columns(
     rows: IntArray, order: int, plus: NDArray[np.bool_], rng: np.random.Generator
 ) -> IntArray:
     """Return random columns of Sylvester's Hadamard matrix, with entry +1 where `plus`, else −1.

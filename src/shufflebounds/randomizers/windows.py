@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
+from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
 from shufflebounds.randomizers.base import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
-# Smallest share of the sphere that a cap may have.
-_SMALLEST_CAP = 1e-100
 
-
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class PrivUnit(MatchingRandomizer):
     """PrivUnit: a point of the sphere, e^{ε₀} times as dense in a cap around the user's direction.
@@ -36,15 +35,8 @@ class PrivUnit(MatchingRandomizer):
 
     Parameters
     ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
     cap
         Share of a cap in the area of the sphere, 10⁻¹⁰⁰ to 1/2.
-
-    Raises
-    ------
-    ValueError
-        For an argument outside these ranges.
 
     Notes
     -----
@@ -63,7 +55,7 @@ class PrivUnit(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _SMALLEST_CAP <= validation.probability("cap", self.cap) <= 0.5:
+        if not validation.MIN_PROBABILITY <= validation.probability("cap", self.cap) <= 0.5:
             raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
 
     def _misses(self, inputs: int) -> Fraction:
@@ -84,6 +76,7 @@ class PrivUnit(MatchingRandomizer):
         return areas * np.array([[e, 1.0, 1.0], [1.0, e, 1.0]]) / self._total()
 
 
+@shares_documentation("eps0")
 @dataclass(frozen=True)
 class Piecewise(MatchingRandomizer):
     """Piecewise: for x in [−1, 1] a number in [−C, C], denser by e^{ε₀} in a window around x.
@@ -91,16 +84,6 @@ class Piecewise(MatchingRandomizer):
     With h = e^{ε₀/2}, C = (h + 1)/(h − 1), the window of x runs from (C + 1)x/2 − (C − 1)/2 over a
     length of C − 1, a share of 1/(h + 1). Those of −1 and 1, which are the worst pair, are
     disjoint.
-
-    Parameters
-    ----------
-    eps0
-        Local privacy ε₀ (natural log), 0 < ε₀ ≤ 300.
-
-    Raises
-    ------
-    ValueError
-        For an ε₀ outside this range.
 
     Notes
     -----
@@ -169,6 +152,7 @@ class Piecewise(MatchingRandomizer):
         return h, end, (end + 1.0) / 2.0 * x - (end - 1.0) / 2.0
 
     def _estimate(self, reports: NDArray) -> FloatArray:
+        """Return the mean of all reports."""
         return sampling.mean_of(reports)
 
     def density(self, x: float, y: float) -> float:

@@ -10,7 +10,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.rounds import advanced, basic, optimal
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleReport
 from shufflebounds.protocols.histograms import DecisionTrees
 
 THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
@@ -101,7 +101,7 @@ def test_advanced_of_losses_whose_squares_are_no_floats(rounds, delta):
 @pytest.mark.parametrize("name", SINGLE_ROUNDS)
 def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
     """None may be raised to the least δ: together the rounds would exceed theirs."""
-    protocol, rounds = SingleMessage(sb.KRR(2, 1.0)), 1000
+    protocol, rounds = SingleReport(sb.KRR(2, 1.0)), 1000
     setting = Setting(n=100, delta=1e-299, rounds=rounds)
     found = BOUNDS[name].answer(protocol, "epsilon", setting)
     assert found.enclosure.upper == math.inf
@@ -124,7 +124,7 @@ def test_real_rounds_keep_the_promise(name, channel):
 
 
 def test_one_round_is_not_split():
-    protocol = SingleMessage(sb.KRR(10, 2.0))
+    protocol = SingleReport(sb.KRR(10, 2.0))
     once = sb.epsilon(sb.KRR(10, 2.0).blanket(), 10**4, 1e-6)
     for name in THEOREMS:
         assert ask(name, protocol, n=10**4, delta=1e-6) == once
@@ -162,5 +162,5 @@ def test_several_pairs_count_by_the_largest():
             return (Shuffles(self, n, 1),)
 
     found = ask("basic_composition", Two(), n=1000, delta=1e-6, rounds=2)
-    alone = ask("basic_composition", SingleMessage(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)
+    alone = ask("basic_composition", SingleReport(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)
     assert found == alone

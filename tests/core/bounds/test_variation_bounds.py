@@ -22,7 +22,7 @@ from shufflebounds.bounds.variation_ratio import (
 )
 from shufflebounds.bounds.variation_ratio_closed_forms import analytic, asymptotic
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import GenericReports, Ratios, SingleMessage, largest_variation
+from shufflebounds.protocols.base import GenericReports, Ratios, SingleReport, largest_variation
 from shufflebounds.protocols.histograms import HierarchicalHistogram
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 
@@ -59,7 +59,7 @@ def test_variation_is_the_largest_between_two_rows_of_the_matrix(mechanism):
     widest = max(
         np.maximum(one - other, 0.0).sum() for one, other in itertools.permutations(rows, 2)
     )
-    found = SingleMessage(mechanism).ratios()
+    found = SingleReport(mechanism).ratios()
     assert found.p == found.q == pytest.approx(math.exp(1.5), rel=1e-14)
     assert found.p >= mpmath.exp(mpmath.mpf(1.5))
     assert widest * (1 - 1e-14) <= found.beta <= widest * (1 + 1e-12)
@@ -108,8 +108,8 @@ def test_protocols_without_numbers_say_so():
 
     with pytest.raises(ValueError, match=r"^variation-ratio needs a protocol with an eps0"):
         Silent().ratios()
-    with pytest.raises(ValueError, match=r"^SingleMessage has no analysis of its authors$"):
-        epsilon("original", SingleMessage(sb.KRR(3, 1.0)), 100, 1e-6)
+    with pytest.raises(ValueError, match=r"^SingleReport has no analysis of its authors$"):
+        epsilon("original", SingleReport(sb.KRR(3, 1.0)), 100, 1e-6)
     with pytest.raises(
         ValueError, match=r"^no pair of datasets is known for a lower bound of Dump"
     ):
@@ -250,7 +250,7 @@ def test_closed_forms_bound_the_published_pair(formula):
 
 @pytest.mark.parametrize("name", ["variation_ratio_analytic", "variation_ratio_asymptotic"])
 def test_outside_their_range_closed_forms_say_eps0_or_nothing(name):
-    found = epsilon(name, SingleMessage(sb.KRR(5, 3.0)), 20, 1e-6)
+    found = epsilon(name, SingleReport(sb.KRR(5, 3.0)), 20, 1e-6)
     assert (found.enclosure.lower, found.enclosure.upper) == (3.0, 3.0)
     assert not found.shortfall
     nothing = epsilon(name, BallsIntoBins(16), 5, 1e-6)
@@ -259,12 +259,12 @@ def test_outside_their_range_closed_forms_say_eps0_or_nothing(name):
     # A ratio of two laws is what is left of a user's ε₀.
     found = epsilon(name, CheuZhilyaev(0.25), 5, 1e-6)
     assert found.enclosure.upper == pytest.approx(math.log(9.0))
-    many = epsilon(name, SingleMessage(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure
+    many = epsilon(name, SingleReport(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure
     assert many.relative_width < 1e-15
     assert many.upper < 0.3
     assert (
         many.lower
-        > epsilon("variation_ratio", SingleMessage(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure.upper
+        > epsilon("variation_ratio", SingleReport(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure.upper
     )
 
 
@@ -332,7 +332,7 @@ def test_theorem_5_1_takes_the_others_that_it_names():
     # If all others hold x₁¹ either set is as likely as x₁¹ makes it.
     others_at_x1 = delta_of_counts(e * alpha, alpha, (alpha, e * alpha), n, eps)
     assert printed < others_at_x1
-    protocol = SingleMessage(sb.Subset(1.0, 8, 3))
+    protocol = SingleReport(sb.Subset(1.0, 8, 3))
     for name, expected in (("merged_lower_printed", printed), ("merged_lower", others_at_x1)):
         evaluate = BOUNDS[name].prepare(protocol, "delta", Numerics())
         [answer] = evaluate([Setting(eps=eps, n=n)])
@@ -419,7 +419,7 @@ def test_one_bit_is_randomized_response():
 def test_it_is_asked_for_by_joint_reports():
     bound = BOUNDS["vector_bits_published"]
     assert bound.kind is Kind.UNPROVEN
-    reports = SingleMessage(sb.Joint([sb.KRR(2, 1.0)] * 4))
+    reports = SingleReport(sb.Joint([sb.KRR(2, 1.0)] * 4))
     setting = Setting(n=10**4, delta=1e-6, rounds=3)
     found = bound.answer(reports, "epsilon", setting)
     composed = sb.epsilon(published_vector_bits(4, 4.0), 10**4, 1e-6, rounds=3)
@@ -429,9 +429,9 @@ def test_it_is_asked_for_by_joint_reports():
 @pytest.mark.parametrize(
     "sent",
     [
-        SingleMessage(sb.KRR(3, 1.0)),
-        SingleMessage(sb.Joint([sb.KRR(2, 1.0), sb.KRR(2, 2.0)])),
-        SingleMessage(sb.Joint([sb.KRR(2, 1.0), sb.BLH(1.0)])),
+        SingleReport(sb.KRR(3, 1.0)),
+        SingleReport(sb.Joint([sb.KRR(2, 1.0), sb.KRR(2, 2.0)])),
+        SingleReport(sb.Joint([sb.KRR(2, 1.0), sb.BLH(1.0)])),
         GenericReports(1.0),
     ],
 )

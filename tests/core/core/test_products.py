@@ -147,10 +147,8 @@ def test_keys_that_coincide_by_chance_unite_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("block", [1, 3, 2**20])
-@pytest.mark.parametrize("kept", [1, 2**20])
-def test_distinct_products_of_ratios(monkeypatch, block, kept):
+def test_distinct_products_of_ratios(monkeypatch, block):
     monkeypatch.setattr(products, "_PAIRS_PER_BLOCK", block)
-    monkeypatch.setattr(products, "_MAX_COLLECTED", kept)
     logs = products.log_ratios(np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([1.0, 1.0]))
     distinct = products.distinct_products(logs, logs)
     assert distinct.shape == (2, 3)

@@ -12,7 +12,7 @@ from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.curves import curve, specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import InfeasibleError, SingleMessage
+from shufflebounds.protocols.base import InfeasibleError, SingleReport
 from shufflebounds.protocols.histograms import SeparateHistograms
 
 
@@ -93,7 +93,7 @@ def test_the_smaller_of_two_blanket_bounds():
     for suffix in ("", "_generic"):
         found = {
             name: BOUNDS[f"blanket_{name}{suffix}"].prepare(
-                SingleMessage(blanket), "epsilon", Numerics()
+                SingleReport(blanket), "epsilon", Numerics()
             )([Setting(n=n, delta=1e-6) for n in (300, 3000, 10**6)])
             for name in ("best", "hoeffding", "bennett")
         }

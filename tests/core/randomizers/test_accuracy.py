@@ -245,7 +245,7 @@ def test_mean_reciprocal_of_a_binomial_number():
         x, q = 1.0 / (n * rate), 1.0 - rate
         series = x * (1.0 + q * x + q * (1.0 + q) * x * x)
         assert accuracy.mean_reciprocal(n, rate) == pytest.approx(series, rel=1e-12)
-    assert accuracy.mean_reciprocal(7, 5e-324) == 1.0
+    assert accuracy.mean_reciprocal(7, 1e-300) == pytest.approx(1.0, rel=1e-12)
 
 
 def sampled_variances(held, rate, scores, matrix):

@@ -385,7 +385,7 @@ def test_distances_of_many_different_parts_do_not_take_forever():
     joint = Joint([sb.KRR(3 + i, 0.1) for i in range(60)])
     joint.check_distance(1)
     joint.check_distance(59)
-    with pytest.raises(ValueError, match=r"^distance must leave at most 1000 .* got 30 of 60 par"):
+    with pytest.raises(ValueError, match=r"^distance must leave at most 2000 .* got 30 of 60 par"):
         joint.check_distance(30)
 
 

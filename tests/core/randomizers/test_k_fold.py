@@ -59,7 +59,7 @@ def test_descriptions_share_eps0_equally():
     ("mechanism", "k", "message"),
     [
         (sb.Laplace(1.0), 2, "randomizer must have finitely many outputs and a matrix"),
-        (sb.KRR(100, 1.0), 8, "k must leave at most 1e.07 values times combinations of outputs"),
+        (sb.KRR(100, 1.0), 8, "k must leave at most 16777216 values times combinations of outputs"),
         (sb.KRR(3, 1.0), 0, "k must be an integer >= 1, got 0"),
     ],
 )

@@ -15,7 +15,7 @@ from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.randomizers.matrix import _distinct
+from shufflebounds.randomizers.matrix import _distinct_decompositions
 
 
 def random_matrix(rng, inputs, outputs, zeros=False):
@@ -104,7 +104,7 @@ def test_pairs_that_are_nearly_the_same_are_one_of_which_the_other_is_within_dou
 def test_either_direction_counts_as_the_same_pair():
     a, b, c = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.2, 0.3, 0.1]])
     pairs = [("there", a, b, c), ("back", b[::-1], a[::-1], c[::-1]), ("other", a, b, c[::-1])]
-    assert set(_distinct((*pair, 0.0) for pair in pairs)) == {"there", "other"}
+    assert set(_distinct_decompositions((*pair, 0.0) for pair in pairs)) == {"there", "other"}
 
 
 @pytest.mark.parametrize("n", [2, 100, 10_000])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.randomizers import description
-from shufflebounds.randomizers import matrix as matrix_file
+from shufflebounds.randomizers import description, matrix_file
 from shufflebounds.randomizers.joint import Joint
-from shufflebounds.randomizers.matrix import MatrixFile
+from shufflebounds.randomizers.matrix_file import MatrixFile
 from shufflebounds.randomizers.mixed import Subsampled
 
 ROWS = [[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]]

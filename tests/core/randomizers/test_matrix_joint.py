@@ -11,7 +11,7 @@ from strategies import FUZZ
 from test_matrix import largest, random_matrix
 
 import shufflebounds as sb
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.protocols.base import SingleReport
 from shufflebounds.randomizers import joint as patterns
 from shufflebounds.randomizers.joint import repeated
 
@@ -74,7 +74,7 @@ def test_a_distance_leaves_the_patterns_that_differ_in_so_many_coordinates(dista
 def test_not_to_differ_in_a_coordinate_may_be_worse():
     """Why all patterns count: exact values for ten users, of 2-RR and a lopsided part."""
     part = sb.MatrixRandomizer([[0.5, 0.5], [0.1, 0.9]])
-    candidates = SingleMessage(sb.Joint([sb.KRR(2, 3.0), part])).upper_candidates()
+    candidates = SingleReport(sb.Joint([sb.KRR(2, 3.0), part])).upper_candidates()
     assert [(one.differing, one.inputs) for one in candidates] == [
         ("1 2", "any two, 0 against 1"),
         ("1", "any two, 0 in both"),
@@ -106,7 +106,7 @@ def test_too_many_patterns_are_refused_before_they_are_made(monkeypatch):
     with pytest.raises(ValueError, match=message):
         repeated(part, 2).patterns()
     with pytest.raises(ValueError, match=message):
-        SingleMessage(repeated(part, 2)).check_size()
+        SingleReport(repeated(part, 2)).check_size()
     monkeypatch.setattr(patterns, "LARGEST_JOINT", 10)
     with pytest.raises(ValueError, match=r"6 .* with 9 components each; at most 10 components"):
         repeated(KINDS, 2).patterns()

@@ -176,7 +176,7 @@ def test_mistakes_are_told():
         (lambda: sb.KRR(4, 1.0).sample([0], 1), "rng must be a numpy.random.Generator"),
         (lambda: sb.KRR(4, 1.0).estimate([]), "reports must be a 1-d array"),
         (lambda: sb.OUE(1.0).sample([0], rng), "domain_size must be given"),
-        (lambda: sb.OUE(1.0).estimate([[0]]), "at most 1e\\+07 values"),
+        (lambda: sb.OUE(1.0).estimate([[0]]), "at most 16777216 values"),
         (lambda: sb.OUE(1.0, domain_size=2).estimate([[0, 2]]), "rows of 2 bits"),
         (lambda: sb.Duchi(1.0).sample([2.0], rng), "numbers from -1 to 1"),
         (lambda: sb.PrivSet(1.0, 7, 2, 2).sample([[1, 1]], rng), "two equal ones"),
