@@ -13,14 +13,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, U
 
 # Number of tilts per decade. Every tilt gives a bound, so their number only decides how close the
 # bounds are (benchmarks/deployer_grid.py).
-TILTS_PER_DECADE = 3
+TILTS_PER_DECADE = 2
 # Smallest tilt, times the largest reach of S.
 LOWEST_TILT = 0.01
 # Largest tilt, times the smallest relevant value.
@@ -218,7 +217,7 @@ def _log_moment(
     return k, 2.0 * err_terms + 12.0 * U * np.abs(k) + 2.0**-1000
 
 
-def tilts(atoms: Atoms, n: int) -> FloatArray:
+def tilts(atoms: Atoms, n: float) -> FloatArray:
     """Return tilts on a logarithmic grid, for the largest reach of S to the smallest value.
 
     Only positive reaches matter, since draws far below 0 have the same effect at any distance. The

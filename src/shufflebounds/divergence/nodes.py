@@ -7,7 +7,7 @@ draws. Proofs: docs/engine.md, section 11.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,14 @@ def log_slack(nodes: Nodes, table: Moments, law: int, sign: FloatArray) -> Float
 
 
 def log_bounds_of_draws(
-    nodes: Nodes, atoms: Atoms, table: Moments, law: int, drawn: slice, count: int
+    nodes: Nodes, atoms: Atoms, table: Moments, law: int, log_draw: FloatArray, count: int
 ) -> FloatArray:
-    """Return bounds of log w E[(B + v)₊; at least `count` draws are atom i] for the atoms `drawn`.
+    """Return bounds of log w E[(B + v)₊; at least `count` draws are in a set], for S sets of atoms.
 
-    They have shape (N, number of those atoms). The number C(N_i, count) of ways to choose `count`
-    of the N_i draws of atom i is at least 1 in this event. Its mean under the tilted law is
-    C(n′, count) (p_i e^{θh_i}/R_j)^count e^{(n′ − count) K_j(θ)} times that of e^{θv}.
+    `log_draw` (S, T) are upper bounds of log Σ p_i e^{θh_i} over each set; the bounds have shape
+    (N, S). The number C(M, count) of ways to choose `count` of the M draws in the set is at least 1
+    in this event, and its mean times e^{θ(B + v)} is C(n′, count) times the power of the sum over
+    R_j, times e^{(n′ − count) K_j(θ) + θv}.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         k = table.upper[0, law]
@@ -109,12 +110,18 @@ def log_bounds_of_draws(
     per_draw = -log_remaining + 16.0 * U * abs(log_remaining)
     factor = nodes.largest_log_weight() + ways[:, count] + 16.0 * U * ways_size[:, count]
     common += (factor + count * per_draw)[:, None]
-    one_draw = count * table.one_draw[drawn]
-    bounds = np.empty((nodes.size, one_draw.shape[0]))
+    bounds = np.empty((nodes.size, log_draw.shape[0]))
     step = max(1, 2 * BLOCK // max(1, common.size))
-    for columns in (slice(i, i + step) for i in range(0, one_draw.shape[0], step)):
-        bounds[:, columns] = (common[:, None] + one_draw[columns]).min(axis=2)
+    for sets in (slice(i, i + step) for i in range(0, log_draw.shape[0], step)):
+        bounds[:, sets] = (common[:, None] + count * log_draw[sets]).min(axis=2)
     return np.where(nodes.draws[:, None] < count, -np.inf, _round_up_exponents(bounds))
+
+
+def log_draw_of_first(table: Moments, atoms: slice) -> FloatArray:
+    """Return upper bounds of log Σ p_i e^{θh_i} over the first 1, 2, … of at most 64 atoms."""
+    sums: FloatArray = np.logaddexp.accumulate(table.one_draw[atoms], axis=0)
+    # Each step errs by less than 4u of the result, and of 1.
+    return sums + 1e-12 + 256.0 * U * np.abs(sums)
 
 
 def _round_up_exponents(x: FloatArray) -> FloatArray:
@@ -143,19 +150,50 @@ def positive_parts(nodes: Nodes, middle: FloatArray, err: FloatArray) -> tuple[f
     return float(lower.sum()) * (1.0 - slop), float(upper.sum()) * (1.0 + slop)
 
 
-def without_draws(nodes: Nodes, atoms: Atoms, law: int, end: int) -> Nodes:
-    """Return the nodes of law `end` given that no draw is an atom from `law` to `end` − 1."""
-    log, err = atoms.log_remaining, atoms.log_remaining_err
-    log_gain = nodes.draws * (log[end] - log[law])
-    log_err = (err[end] - err[law]) + 4.0 * atoms.size * U * (err[end] - log[end])
-    log_err = nodes.draws * log_err + 4.0 * U * (np.abs(log_gain) + np.abs(nodes.log_weight))
-    return Nodes(
-        nodes.draws,
-        nodes.value,
-        nodes.value_err,
-        nodes.log_weight + log_gain,
-        nodes.weight_err + log_err,
+def after_one_draw(
+    nodes: Nodes, atoms: Atoms, law: int, end: int, is_drawn: NDArray[np.bool_]
+) -> Nodes:
+    """Return the nodes of law `end` given that at most one draw is an atom from `law` to `end` − 1.
+
+    The first N nodes have no such draw. One more follows for each node and atom that `is_drawn`, of
+    shape (N, end − law), says.
+    """
+    idle = _with_log_factor(nodes, *_log_no_draws(atoms, law, end, nodes.draws))
+    parent, atom = np.nonzero(is_drawn)
+    atom += law
+    before = nodes.where(parent)
+    log_none, none_err = _log_no_draws(atoms, law, end, before.draws - 1.0)
+    log_first, first_err = _log_no_draws(atoms, law, atom, np.ones(atom.size))
+    log_draw = np.log(before.draws) + atoms.log_share[atom]
+    size = np.abs(log_none) + np.abs(log_first) + np.log(before.draws)
+    size += np.abs(atoms.log_share[atom]) + 1.0
+    err = none_err + first_err + atoms.share_err[atom] + 8.0 * U * size
+    drawn = _with_log_factor(before, log_none + log_first + log_draw, err)
+    value_err = before.value_err + atoms.value_err[atom]
+    value_err += 2.0 * U * (np.abs(before.value) + np.abs(atoms.values[atom]))
+    value = before.value + atoms.values[atom]
+    pairs = zip(
+        vars(idle).values(),
+        (before.draws - 1.0, value, value_err, drawn.log_weight, drawn.weight_err),
+        strict=True,
     )
+    return Nodes(*(np.concatenate(pair) for pair in pairs))
+
+
+def _log_no_draws(
+    atoms: Atoms, law: int, end: int | NDArray[np.int64], draws: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return log of (R_end/R_j)^draws, the probability of no atom before `end`, and its error."""
+    log, err = atoms.log_remaining, atoms.log_remaining_err
+    log_err = (err[end] - err[law]) + 4.0 * atoms.size * U * (err[end] - log[end])
+    return draws * (log[end] - log[law]), draws * log_err
+
+
+def _with_log_factor(nodes: Nodes, log_factor: FloatArray, err: FloatArray) -> Nodes:
+    """Return the nodes with their weights times a factor, given its logarithm and the error."""
+    rounding = 8.0 * U * (np.abs(log_factor) + np.abs(nodes.log_weight))
+    log_weight, weight_err = nodes.log_weight + log_factor, nodes.weight_err + err + rounding
+    return replace(nodes, log_weight=log_weight, weight_err=weight_err)
 
 
 def after_draws(nodes: Nodes, atoms: Atoms, law: int, limits: NDArray[np.int64]) -> Nodes:

@@ -26,74 +26,59 @@ from shufflebounds.divergence.law import Law, U, tilt
 from shufflebounds.divergence.nodes import (
     Nodes,
     after_draws,
+    after_one_draw,
     log_bounds_of_draws,
+    log_draw_of_first,
     log_slack,
     mean,
     positive_parts,
     remaining_laws,
     root,
-    without_draws,
 )
 from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 
 # Largest value, in standard deviations of the common draws, at which the Fourier engine may take
-# over. All numbers below decide about speed and width only (benchmarks/deployer_grid.py).
+# over. Without a limit, its series are too long (benchmarks/deployer_grid.py, "Laplace": 1.3 times
+# the time). All constants but the last two decide about speed and width only.
 MAX_TAME_DEVIATIONS = 15.0
-# Largest excess kurtosis at which the Fourier engine evaluates a node: beyond it, the engine is
-# slow, and more draws should be enumerated.
-MAX_LEAF_KURTOSIS = 4.0
 # Work of the Fourier engine for one node, in nodes of the tree.
 LEAF_WORK = 200
-# Work limit of the Fourier engine for one node, in its own units and per node that the tree has.
-MOST_LEAF_WORK = 2.0**13
-# Share of the remaining width that one step may use for the nodes that it closes, and as much for
-# the draws that it leaves out.
+# Work limit of the Fourier engine for one node, in its own units.
+MOST_LEAF_WORK = 2.0**24
+# Share of the remaining width that may be used by the nodes that a step closes, by the draws that
+# it leaves out, and by the nodes that the Fourier engine evaluates.
 STEP_SHARE = 0.2
-# Share of the remaining width for the nodes that the Fourier engine evaluates at once.
-LEAVES_SHARE = 0.6
-# Relative width of a node that always suffices, in units of that of the whole.
-LEAF_RTOL = 0.3
-# Largest relative width at which the Fourier engine aims for a node.
-LARGEST_LEAF_RTOL = 0.1
+# Largest number of atoms on whose draws a step conditions.
+BLOCK_ATOMS = 32
 # Largest number of draws of an atom that are enumerated; more draws are bounded.
 MAX_DRAWS = 256
 # Relative width of a first pass, whose purpose is to find the size of the result.
 ROUGH_RTOL = 0.03
 # Largest number of passes.
-MAX_PASSES = 8
-# Default work of one pass, in nodes.
-MAX_WORK = 200_000
-# Largest number of values that are not compressed.
+MAX_PASSES = 20
+# Largest number of values; laws with more are compressed to about as many.
 MAX_ATOMS = 1024
-# Number of cells of the first compression.
-CELLS = 256
 # Largest relative error of an R_j. The errors are taken to first order.
 MAX_REMAINING_ERROR = 2e-3
-# Smallest E[S₊], relative to the largest value, that is attempted.
+# Smallest E[S₊] that is attempted, relative to the largest value, and one over the largest.
 SMALLEST_SIZE = 1e-250
-# Largest E[S₊], relative to the largest value, that is attempted.
-LARGEST_SIZE = 1e300
 
 
-def tree_bounds(g: Law, n: float, rtol: float, most_work: int = MAX_WORK) -> tuple[float, float]:
+def tree_bounds(g: Law, n: float, rtol: float, most_work: int) -> tuple[float, float]:
     """Return bounds of log E[S₊], from a compressed law if there are many values.
 
     The bounds are (−inf, inf) if the engine fails; `most_work` limits the nodes of one pass.
     """
-    if g.values.size <= MAX_ATOMS or not (g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+    if g.values.size <= 2 * MAX_ATOMS:
         return _log_bounds(g, n, rtol, most_work)
+    if not (g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
+        return -math.inf, math.inf
     tilted = tilt(g, tilting_point(g, n))
     if not math.isfinite(tilted.log_mgf_err):
         return -math.inf, math.inf
-    low, high, cells = -math.inf, math.inf, CELLS
-    while high - low > rtol and cells <= MAX_ATOMS:
-        if 2 * cells > g.values.size:
-            return _log_bounds(g, n, rtol, most_work)
-        below, above = compress(g, tilted.weights, cells)
-        low = max(low, _log_bounds(below, n, 0.5 * rtol, most_work)[0])
-        high = min(high, _log_bounds(above, n, 0.5 * rtol, most_work)[1])
-        cells *= 4
-    return low, high
+    below, above = compress(g, tilted.weights, MAX_ATOMS)
+    low = _log_bounds(below, n, 0.5 * rtol, most_work)[0]
+    return low, _log_bounds(above, n, 0.5 * rtol, most_work)[1]
 
 
 def _log_bounds(g: Law, n: float, rtol: float, most_work: int) -> tuple[float, float]:
@@ -104,7 +89,7 @@ def _log_bounds(g: Law, n: float, rtol: float, most_work: int) -> tuple[float, f
     low, high = 0.0, start.ceiling * (1.0 + 1e-12)
     aim: _Aim | None = _Aim.first(start)
     for _ in range(MAX_PASSES):
-        if aim is None or not SMALLEST_SIZE < aim.size < LARGEST_SIZE:
+        if aim is None or not SMALLEST_SIZE < aim.size < 1.0 / SMALLEST_SIZE:
             break
         tree = _Tree.grown(start, n, aim.width(rtol), rtol, most_work)
         low, high = max(low, tree.low), min(high, tree.high)
@@ -127,8 +112,8 @@ class _Aim(NamedTuple):
 
     @staticmethod
     def first(start: _Start) -> _Aim:
-        """Return the size that rare draws give it, or Chernoff's bound if common draws may count."""
-        is_rough = start.rare < start.common or not start.ceiling < LARGEST_SIZE
+        """Return the size due to rare draws, or Chernoff's bound if common draws may count."""
+        is_rough = start.rare < start.common or not start.ceiling < 1.0 / SMALLEST_SIZE
         return _Aim(start.ceiling if is_rough else start.rare, is_rough)
 
     def width(self, rtol: float) -> float:
@@ -137,13 +122,15 @@ class _Aim(NamedTuple):
 
     def following(self, low: float, high: float, rare: float, is_complete: bool) -> _Aim | None:
         """Return the aim after a pass with these bounds, None if another pass would fail, too."""
-        if low > 3.0 * self.size or (self.is_rough and high <= 2.0 * low):
-            return _Aim(low, False)
+        if high <= 2.0 * low:
+            # Bounds of this size are known; another pass helps if it has another aim.
+            is_same = 0.7 * self.size < low < 3.0 * self.size and not self.is_rough
+            return None if is_same else _Aim(low, False)
         if self.is_rough:
             # Chernoff's bounds are too large, by a limited factor.
             size = max(low, rare, 0.01 * high if is_complete else 0.0)
             return _Aim(size, size > max(low, rare)) if size < 0.7 * self.size else None
-        return None
+        return _Aim(low, False) if low > 3.0 * self.size else None
 
 
 class _Start(NamedTuple):
@@ -249,22 +236,57 @@ class _Tree:
 
     def _grow(self, nodes: Nodes) -> None:
         """Add the values of all nodes below these, which are of law 0."""
-        atoms, law = self.start.atoms, 0
-        nodes = self._close(nodes, law)
+        law, nodes = 0, self._close(nodes, 0)
         while nodes.size:
-            following = self._next_atom(nodes, law)
-            nodes, law = without_draws(nodes, atoms, law, following), following
-            if self._suits_fourier(nodes, law):
+            end, is_drawn = self._next_block(nodes, law)
+            if end == law:
                 nodes = self._evaluate_leaves(nodes, law)
-            elif law < atoms.size:
-                limits = self._draw_limits(nodes, law)
-                self.work += 1.0 + float((limits - 1).sum())
-                if self.work > self.most_work:
-                    self._count(nodes, law, self._slack(nodes, law)[0])
-                    self.is_complete = False
-                    return
-                nodes, law = after_draws(nodes, atoms, law, limits), law + 1
-            nodes = self._close(nodes, law)
+            elif is_drawn is not None:
+                nodes = after_one_draw(nodes, self.start.atoms, law, end, is_drawn)
+            else:
+                nodes = self._draw(nodes, law)
+            self.work += 1.0 + nodes.size
+            if self.work > self.most_work:
+                self._count(nodes, end, self._slack(nodes, end)[0])
+                self.is_complete = False
+                return
+            law, nodes = end, self._close(nodes, end)
+
+    def _next_block(self, nodes: Nodes, law: int) -> tuple[int, NDArray[np.bool_] | None]:
+        """Return the end of the next atoms to condition on, and which of them nodes may draw.
+
+        Two draws of these atoms are lost, and so is one draw of those that do not matter. The mask,
+        (N, end − law), is None for a single atom of which more draws matter. The end is `law` where
+        the Fourier engine should take over.
+        """
+        atoms, table = self.start.atoms, self.start.table
+        block = slice(law, min(law + BLOCK_ATOMS, atoms.size))
+        singles = log_bounds_of_draws(nodes, atoms, table, law, table.one_draw[block], 1)
+        is_drawn = singles > self._log_share(singles.size)
+        matters = np.flatnonzero(is_drawn.any(axis=0))
+        size = block.stop - law
+        if matters.size:
+            # The Fourier engine takes over at the first tame law from which draws matter.
+            leaf = _first_true(self._suits_fourier(nodes, block))
+            size = min([size, *matters[matters >= leaf]])
+            if size == 0:
+                return law, None
+        if matters.size and size > matters[0]:
+            sums = log_draw_of_first(table, block)
+            pairs = log_bounds_of_draws(nodes, atoms, table, law, sums, 2)
+            rare_count = _first_true((pairs > self._log_share(nodes.size)).any(axis=0))
+            size = min(size, max(rare_count, int(matters[0])))
+            if size == 0:
+                return law + 1, None
+            if size > matters[0]:
+                self._lose(pairs[:, size - 1])
+        self._lose(singles[:, :size][~is_drawn[:, :size]])
+        return law + size, is_drawn[:, :size]
+
+    def _lose(self, log_bounds: FloatArray) -> None:
+        """Count draws that are left out, given bounds of the logarithms of what they add."""
+        lost = _total(log_bounds)
+        self._add(0.0, lost, lost)
 
     def _close(self, nodes: Nodes, law: int) -> Nodes:
         """Count the nodes whose slack fits into the width, and return the others."""
@@ -294,45 +316,31 @@ class _Tree:
         """Add bounds of a part of E[S₊] whose distance takes this much of the width."""
         self.low, self.high, self.width = self.low + low, self.high + high, self.width - width
 
-    def _next_atom(self, nodes: Nodes, law: int) -> int:
-        """Return the first atom from `law` on whose draws matter; draws of those before are lost."""
-        atoms, table, span = self.start.atoms, self.start.table, 8
-        while law < atoms.size:
-            bounds = log_bounds_of_draws(nodes, atoms, table, law, slice(law, law + span), 1)
-            matters = (bounds > self._log_share(bounds.size)).any(axis=0)
-            count = int(np.argmax(matters)) if matters.any() else matters.size
-            lost = _total(bounds[:, :count])
-            self._add(0.0, lost, lost)
-            law, span = law + count, 2 * span
-            if matters.any():
-                break
-        return law
-
     def _log_share(self, count: int) -> float:
         """Return the logarithm of what each of `count` numbers may lose in one step."""
         return math.log(max(STEP_SHARE * self.width / (2.0 * count), 1e-300))
 
-    def _draw_limits(self, nodes: Nodes, law: int) -> NDArray[np.int64]:
-        """Return for each node the number of draws of an atom from which on they are lost."""
-        atoms, table, atom = self.start.atoms, self.start.table, slice(law, law + 1)
+    def _draw(self, nodes: Nodes, law: int) -> Nodes:
+        """Return the nodes conditioned on the number of draws of one atom; large ones are lost."""
+        atoms, table = self.start.atoms, self.start.table
+        one_draw = table.one_draw[law : law + 1]
         limits, log_tail = np.ones(nodes.size, dtype=np.int64), np.empty(nodes.size)
         log_share, count, rows = self._log_share(nodes.size), 1, np.arange(nodes.size)
         while rows.size:
-            bounds = log_bounds_of_draws(nodes.where(rows), atoms, table, law, atom, count)[:, 0]
+            open_nodes = nodes.where(rows)
+            bounds = log_bounds_of_draws(open_nodes, atoms, table, law, one_draw, count)[:, 0]
             limits[rows], log_tail[rows] = count, bounds
             rows = rows[bounds > log_share] if count < MAX_DRAWS else rows[:0]
             count *= 2
-        lost = _total(log_tail)
-        self._add(0.0, lost, lost)
-        return limits
+        self._lose(log_tail)
+        return after_draws(nodes, atoms, law, limits)
 
-    def _suits_fourier(self, nodes: Nodes, law: int) -> bool:
-        """Return whether the Fourier engine should be tried for all nodes, which are of a law."""
-        if law == self.start.atoms.size:
-            return False
+    def _suits_fourier(self, nodes: Nodes, laws: slice) -> NDArray[np.bool_]:
+        """Return a mask of the laws at which the Fourier engine should be tried for all nodes."""
         is_affordable = LEAF_WORK * nodes.size <= self.most_work - self.work
-        is_smaller = abs(self.start.atoms.values[law]) < self.largest_leaf
-        return bool(is_affordable and is_smaller and self.start.is_tame[law])
+        is_smaller = np.abs(self.start.atoms.values[laws]) < self.largest_leaf
+        mask: NDArray[np.bool_] = self.start.is_tame[laws] & is_smaller & is_affordable
+        return mask
 
     def _evaluate_leaves(self, nodes: Nodes, law: int) -> Nodes:
         """Add the nodes that the Fourier engine can evaluate, and return the others."""
@@ -342,23 +350,18 @@ class _Tree:
         slack, sign = self._slack(nodes, law)
         laws = remaining_laws(nodes, self.start.atoms, law, sign)
         estimate, theta, _ = saddlepoint(laws, nodes.draws)
-        width = LEAVES_SHARE * max(self.width, 0.0) / nodes.size
+        width = STEP_SHARE * max(self.width, 0.0) / nodes.size
         log_size = np.fmin(slack, nodes.log_weight + estimate.log)
         with np.errstate(over="ignore"):
-            rtol = np.maximum(width * np.exp(-log_size), LEAF_RTOL * self.rtol)
-        rows = np.flatnonzero(estimate.kurtosis <= MAX_LEAF_KURTOSIS)
+            rtol = np.maximum(width * np.exp(-log_size), STEP_SHARE * self.rtol)
         log_bounds = fourier_bounds(
-            laws.at(rows),
-            nodes.draws[rows],
-            np.minimum(0.5 * rtol[rows], LARGEST_LEAF_RTOL),
-            MOST_LEAF_WORK * self.most_work,
-            theta[rows],
+            laws, nodes.draws, np.minimum(0.5 * rtol, 1.0), MOST_LEAF_WORK, theta
         )
-        low, high = _weighted(nodes.where(rows), *log_bounds)
-        is_narrow = high - low <= np.maximum(2.0 * width, LEAF_RTOL * self.rtol * low)
-        rows = rows[is_narrow]
-        self._add_leaves(nodes.where(rows), law, sign[rows], low[is_narrow], high[is_narrow])
-        return nodes.where(np.setdiff1d(np.arange(nodes.size), rows))
+        low, high = _weighted(nodes, *log_bounds)
+        is_narrow = high - low <= np.maximum(2.0 * width, STEP_SHARE * self.rtol * low)
+        done = nodes.where(is_narrow)
+        self._add_leaves(done, law, sign[is_narrow], low[is_narrow], high[is_narrow])
+        return nodes.where(~is_narrow)
 
     def _add_leaves(
         self, leaves: Nodes, law: int, sign: FloatArray, low: FloatArray, high: FloatArray
@@ -371,6 +374,11 @@ class _Tree:
         lowest, highest = _weighted(mirrored, np.zeros(middle.size), np.zeros(middle.size))
         low = (middle - err) * np.where(middle < err, highest, lowest)
         self._add(float(low.sum()), float((highest * (middle + err)).sum()), 0.0)
+
+
+def _first_true(mask: NDArray) -> int:
+    """Return the index of the first True, or the size of the mask if there is none."""
+    return int(np.argmax(np.append(mask, True)))
 
 
 def _weighted(nodes: Nodes, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
