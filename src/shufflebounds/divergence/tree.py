@@ -274,7 +274,7 @@ class _Tree:
         if matters.size and size > matters[0]:
             sums = log_draw_of_first(table, block)
             pairs = log_bounds_of_draws(nodes, atoms, table, law, sums, 2)
-            rare_count = _first_true((pairs > self._log_share(nodes.size)).any(axis=0))
+            rare_count = _first_true(np.any(pairs > self._log_share(nodes.size), axis=0))
             size = min(size, max(rare_count, int(matters[0])))
             if size == 0:
                 return law + 1, None
