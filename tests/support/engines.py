@@ -5,15 +5,13 @@ from functools import partial
 import numpy as np
 
 import shufflebounds as sb
-from shufflebounds.divergence import tree
 from shufflebounds.divergence.engine import enclose_points
-from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
+from shufflebounds.divergence.fourier import fourier_bounds
+from shufflebounds.divergence.tree import tree_bounds
 
-tree_bounds = partial(tree.tree_bounds, fourier=single_bounds)
 
-
-def tree_rows(laws, n, rtol, **limits):
-    ends = [tree_bounds(laws.at(i), n[i], rtol[i], **limits) for i in range(n.size)]
+def tree_rows(laws, n, rtol, most_work=200_000):
+    ends = [tree_bounds(laws.at(i), n[i], rtol[i], most_work) for i in range(n.size)]
     return tuple(np.array(x) for x in zip(*ends, strict=True))
 
 

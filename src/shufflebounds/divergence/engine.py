@@ -23,7 +23,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess, trivial_bounds
 from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
-from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
+from shufflebounds.divergence.fourier import fourier_bounds, points_at_once, single_bounds
 from shufflebounds.divergence.law import Law, U, law_at, log, tilt
 from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
 from shufflebounds.divergence.tree import tree_bounds
@@ -40,10 +40,6 @@ ROUNDING_LIMIT = 30.0
 FINEST = 1e-11
 # Distance of log D from the log δ that is asked for at which it is enough to know the side.
 FAR_OFF = 7.0
-# Numbers held in memory at once by the points that are evaluated together.
-BLOCK = 2**16
-# Numbers that a component of one point takes: two sides times the tilts tried for each.
-NUMBERS_PER_COMPONENT = 34
 # Largest ε for which logarithms of D are computed: e^ε must stay a float.
 LARGEST_EPS = 690.0
 # Bounds of D below this are left to logarithms.
@@ -106,7 +102,7 @@ def divergences(
             enclosure = outcomes.divergence(float(eps[i]))
             lower[i], upper[i] = enclosure.lower, enclosure.upper
     wide = np.flatnonzero((upper == np.inf) | (upper - lower > rtol * upper))
-    size = max(1, BLOCK // (NUMBERS_PER_COMPONENT * len(decomposition)))
+    size = points_at_once(len(decomposition))
     target = np.broadcast_to(target, eps.shape)
     for part in (wide[i : i + size] for i in range(0, wide.size, size)):
         bounds = partial(log_bounds, one_try=one_try)
@@ -197,7 +193,7 @@ def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], End
     """The engines in the order in which they are tried, after one try of the Fourier engine."""
     for place, (work, nodes) in enumerate(LIMITS):
         fourier = partial(single_bounds, most_work=work)
-        tree = partial(tree_bounds, fourier=single_bounds, most_work=nodes)
+        tree = partial(tree_bounds, most_work=nodes)
         if not has_many_draws:
             yield from (tree, fourier)
         elif place == 0:

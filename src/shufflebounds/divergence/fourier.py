@@ -54,6 +54,8 @@ LARGE_VALUE = 10.0
 WRAP_SHARE = 0.2
 # Smallest relative width to aim at: round-off is larger.
 FINEST = 1e-12
+# Numbers held in memory at once by the points that are evaluated together.
+BLOCK = 2**16
 # Values up to which no law is compressed. Speed only (benchmarks/deployer_grid.py, "Laplace").
 FEW_VALUES = 1000
 # Cells of a compressed law for a relative error of about 1/10 at the centre of the law of S.
@@ -103,16 +105,22 @@ def fourier_bounds(
     # With more cells than half of the values, compression gains nothing.
     is_short = law.masses.size <= np.maximum(FEW_VALUES, 2.0 * CELLS / np.sqrt(rtol))
     is_short |= np.ndim(law.mass_err) > 0  # errors that differ are not compressed
-    rows = np.flatnonzero(usable & is_short)
-    if rows.size:
-        short = law.at(rows) if rows.size < n.size else law
-        theta = tilting_point(short, n[rows]) if theta is None else theta[rows]
-        low[rows], high[rows] = series_bounds(short, n[rows], rtol[rows], most_work, theta)
+    theta = tilting_point(law, n) if theta is None else theta
+    rows, size = np.flatnonzero(usable & is_short), points_at_once(law.masses.size)
+    for part in (rows[i : i + size] for i in range(0, rows.size, size)):
+        short = law.at(part) if part.size < n.size else law
+        low[part], high[part] = series_bounds(short, n[part], rtol[part], most_work, theta[part])
     for row in np.flatnonzero(usable & ~is_short).tolist():
         low[row], high[row] = _compressed_bounds(
             law.at(row), float(n[row]), float(rtol[row]), most_work
         )
     return low, high
+
+
+def points_at_once(components: int) -> int:
+    """Return how many laws of so many components to evaluate together."""
+    # Chernoff's bounds take two sides times the factors tried for each.
+    return max(1, BLOCK // (2 * CHERNOFF_FACTORS.size * components))
 
 
 def single_bounds(

@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import joint_supremum
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess
-from shufflebounds.divergence.engine import divergence
+from shufflebounds.divergence.engine import LARGEST_EPS, divergence
 from shufflebounds.divergence.fourier import Scale, unscaled
 from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import (
@@ -44,58 +43,35 @@ from shufflebounds.divergence.law import (
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.window import round_down
 
-# Average numbers of heads, the users who report from d, that are tried first. Any aim gives a
-# bound: these numbers decide how tight it is and what it costs (benchmarks/mechanisms.py).
-_FIRST_HEADS = (4.0, 2.0)
-# Smallest average number of heads.
-_MIN_HEADS = 2.0
-# Largest average number of heads.
-_MAX_HEADS = 60.0
-# Number of further numbers of heads that are tried if heads raise the main term.
-_COUNTS_BETWEEN = 7
-# Growth of the main term's logarithm from which on heads count as raising it.
-_MAX_GROWTH_OF_MAIN = 0.03
+# Average number of heads, the users who report from d, that is tried first. Every aim is valid:
+# these constants decide how tight it is and what it costs (benchmarks/mechanisms.py).
+FIRST_HEADS = 4.0
 # Probability that there are no heads, as a share of the main term, at which the number of heads
 # aims.
-_NO_HEADS_SHARE = 3e-4
+NO_HEADS_SHARE = 3e-4
+# Growth of the main term's logarithm from which on fewer heads are tried, too: up to 0.4 % of ε.
+GROWTH_OF_MAIN = 0.03
 # Largest share of the blanket that heads may use.
-_MAX_BLANKET_SHARE = 0.9
+MAX_BLANKET_SHARE = 0.9
 # Largest share of heads among all users.
-_MAX_HEADS_SHARE = 0.5
+MAX_HEADS_SHARE = 0.5
 # Standard deviation of the smoothing, times θ. It costs half of its square, relatively.
-_SMOOTHING = 0.06
+SMOOTHING = 0.06
 # Relative size of the modes beyond the last one.
-_SMALLEST_MODE = 1e-7
-# Largest number of modes of an aim.
-_MAX_MODES = 2**20
+SMALLEST_MODE = 1e-7
+# Largest number of modes of an aim, which takes a second.
+MAX_MODES = 2**20
 # Number of levels up to which the blanket may be used.
-_LEVELS = 200
-# Number of inputs that decide about the first aim.
-_LEADING_INPUTS = 3
+LEVELS = 60
 # Largest number of values of an input that decide about an aim.
-_MAX_VALUES = 300
-# Factor by which the bound may exceed its estimate before all inputs decide about a second aim.
-_MAX_MISS_FACTOR = 1.5
-# Number of tilts on the first grid.
-_TILTS = 48
-# Number of tilts on each finer grid around the best tilt.
-_REFINED_TILTS = (9, 9, 9)
-# Numbers of values to which a law with more values is spread, in the order of trial. With 0 values,
-# |φ| ≤ 1 is used.
-_CELLS = (0, 40, 500)
-# Largest number of modes times components in memory at once.
-_BLOCK = 2**19
-# Largest ε, so that e^ε b stays a float.
-_LARGEST_EPS = 690.0
-# Share of the maximum that the term without heads may add without being refined.
-_NEGLIGIBLE = 1e-4
-# Factor by which the bound for an input may exceed the largest bound so far without being refined.
-_MAX_EXCESS_OVER_LARGEST = 1.0 + 1e-4
-# Factor by which the bound for an input may exceed its unshared part without being refined.
-_MAX_EXCESS_OVER_UNSHARED = 1.0 + 1e-3
+MAX_VALUES = 100
+# Number of tilts on a grid; the grid is refined around the best tilt.
+TILTS = 24
+# Number of values to which a law with twice as many values is spread.
+CELLS = 500
 # Relative error of masses beyond which there is no bound. Up to it, the factor 1.01 covers what the
 # first order of errors leaves out.
-_MAX_RELATIVE_ERROR = 1e-4
+MAX_RELATIVE_ERROR = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +96,19 @@ class Aim:
         return float(np.logaddexp(self.log_main, self.log_no_heads))
 
     @staticmethod
-    def of(
-        crowd: Crowd, eps: float, n: int, heads: float, leading: int | None = _LEADING_INPUTS
-    ) -> Aim | None:
+    def of(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
         """Return an aim with this average number of heads, None if the blanket has too little mass.
 
-        The first `leading` inputs decide about it, or all of them if that is None.
+        The answer is None, too, if values are too far apart for floats.
         """
         tau = _fractions_of_blanket(crowd, eps, heads / (n - 1))
         if tau is None:
             return None
-        laws = [_remaining_values(*law_, eps, tau) for law_ in _ranked_inputs(crowd, eps)[:leading]]
-        short_laws = [_shortened(*law_) for law_ in laws]
-        masses, values = (_pad_rows([law_[k] for law_ in short_laws]) for k in range(2))
+        laws = [
+            _shortened(*_remaining_values(member, held, eps, tau))
+            for member, held in _inputs(crowd)
+        ]
+        masses, values = (_pad_rows([law_[k] for law_ in laws]) for k in range(2))
         share = float(tau @ crowd.c)
         blanket = crowd.c * (1.0 - tau) / (1.0 - share)
         if too_small(blanket):
@@ -152,64 +128,48 @@ def _aim_on_line(
     if not float(values.max()) > 0.0:
         return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_no_heads)
     theta, log_main, sigma = _best_tilt(values, masses, n)
-    eta = _SMOOTHING / theta
+    if not (0.0 < theta < math.inf and 0.0 < sigma < math.inf and math.isfinite(log_main)):
+        return None
+    eta = SMOOTHING / theta
     step = round_down(2.0 * math.pi / (8.0 * sigma + 16.0 / theta))
-    cut = math.sqrt(-2.0 * math.log(_SMALLEST_MODE))
+    cut = math.sqrt(-2.0 * math.log(SMALLEST_MODE))
     modes = max(1, math.ceil(cut / (eta * step)))
-    if not (modes <= _MAX_MODES and math.isfinite(log_main)):
+    if modes > MAX_MODES:
         return None
     return Aim(tau, theta, eta, step, modes, log_main, log_no_heads)
 
 
 def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
     """Return the aim with about the smallest estimate over numbers of heads, None if none works."""
-    first_aims = (_aim(crowd, eps, n, heads) for heads in _FIRST_HEADS)
-    first = next((aim for aim in first_aims if aim is not None), None)
+    first = Aim.of(crowd, eps, n, FIRST_HEADS)
     if first is None:
         return None
-    heads = float(first.tau @ crowd.c) * (n - 1)
     # Each further head reduces the probability of no heads by the factor e.
-    extra_heads = first.log_no_heads - first.log_main - math.log(_NO_HEADS_SHARE)
-    target_heads = min(max(heads + float(np.nan_to_num(extra_heads)), _MIN_HEADS), _MAX_HEADS)
-    second = _aim(crowd, eps, n, target_heads)
-    if second is not None and second.log_main < first.log_main + _MAX_GROWTH_OF_MAIN:
-        return min(first, second, key=Aim.goal)
-    candidates: list[tuple[float, Aim | None]] = [(heads, first), (target_heads, second)]
-    for count in (_COUNTS_BETWEEN, 2):
-        counts = np.linspace(heads, target_heads, count + 2)[1:-1].tolist()
-        candidates += [(candidate, _aim(crowd, eps, n, candidate)) for candidate in counts]
-        best, aim = min(
-            candidates,
-            key=lambda candidate: math.inf if candidate[1] is None else candidate[1].goal(),
-        )
-        spacing = (target_heads - heads) / (count + 1.0)
-        heads, target_heads = best - 0.75 * spacing, best + 0.75 * spacing
-    return aim
+    further_heads = first.log_no_heads - first.log_main - math.log(NO_HEADS_SHARE)
+    low, high = (
+        FIRST_HEADS,
+        max(0.5 * FIRST_HEADS, FIRST_HEADS + float(np.nan_to_num(further_heads))),
+    )
+    last = Aim.of(crowd, eps, n, high)
+    aims = [(low, first), (high, last)]
+    if last is None or last.log_main > first.log_main + GROWTH_OF_MAIN:
+        for _ in range(2):
+            spacing = (high - low) / 3.0
+            aims += [(x, Aim.of(crowd, eps, n, x)) for x in (low + spacing, high - spacing)]
+            heads = min(aims, key=_goal_of_pair)[0]
+            low, high = heads - 0.75 * spacing, heads + 0.75 * spacing
+    return min(aims, key=_goal_of_pair)[1]
 
 
-def _aim(
-    crowd: Crowd, eps: float, n: int, heads: float, leading: int | None = _LEADING_INPUTS
-) -> Aim | None:
-    """Return what `Aim.of` does, or None if values are too far apart for floats."""
-    # Logarithms raise this error.
-    try:
-        return Aim.of(crowd, eps, n, heads, leading)
-    except ValueError:
-        return None
+def _goal_of_pair(pair: tuple[float, Aim | None]) -> float:
+    """Return the estimate of an aim beside its number of heads, inf if there is none."""
+    return math.inf if pair[1] is None else pair[1].goal()
 
 
-@lru_cache(maxsize=8)
-def _ranked_inputs(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]]:
-    """Return the inputs of others and their crowds by falling variance of (a − e^ε b)/R(x)."""
-    family = [
-        (member, held) for member in (crowd, *crowd.extremes) for held in member.others.values()
-    ]
-
-    def variance(pair: tuple[Crowd, OtherInput]) -> float:
-        masses, values = _remaining_values(*pair, eps, np.zeros(crowd.c.size))
-        return float(masses @ np.clip(values, -1e100, 1e100) ** 2)
-
-    return sorted(family, key=variance, reverse=True)
+def _inputs(crowd: Crowd) -> list[tuple[Crowd, OtherInput]]:
+    """Return the inputs of others and their crowds."""
+    family = (crowd, *crowd.extremes)
+    return [(member, held) for member in family for held in member.others.values()]
 
 
 def _remaining_values(
@@ -224,13 +184,13 @@ def _remaining_values(
 
 def _shortened(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return masses and means of groups of neighbouring values if there are too many values."""
-    if masses.size <= _MAX_VALUES:
+    if masses.size <= MAX_VALUES:
         return masses, values
     order = np.argsort(values)
     masses, values = masses[order], values[order]
     # Groups of equally many values keep rare values apart, which may matter most.
-    even_starts = np.arange(_MAX_VALUES) * masses.size // _MAX_VALUES
-    starts = np.unique(np.append(even_starts, spaced(values, masses, _MAX_VALUES)))
+    even_starts = np.arange(MAX_VALUES) * masses.size // MAX_VALUES
+    starts = np.unique(np.append(even_starts, spaced(values, masses, MAX_VALUES)))
     sums = np.add.reduceat(masses, starts)
     return sums, np.add.reduceat(masses * values, starts) / np.where(sums > 0.0, sums, 1.0)
 
@@ -258,7 +218,7 @@ def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray 
         np.bincount(crowd.classes, weights=x, minlength=count) for x in (excesses, crowd.c)
     )
     positive = c > 0.0
-    if not 0.0 < share < min(_MAX_BLANKET_SHARE * float(c.sum()), _MAX_HEADS_SHARE):
+    if not 0.0 < share < min(MAX_BLANKET_SHARE * float(c.sum()), MAX_HEADS_SHARE):
         return None
     height = np.where(positive, class_excess / np.where(positive, c, 1.0), math.inf)
     positive_heights = height[positive & (height > 0.0)]
@@ -267,12 +227,12 @@ def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray 
         if positive_heights.size
         else (1.0, 1.0)
     )
-    levels = np.geomspace(*ends, _LEVELS)[:, None]
-    fractions_at_levels = np.minimum(np.maximum(1.0 - height / levels, 0.0), _MAX_BLANKET_SHARE)
+    levels = np.geomspace(*ends, LEVELS)[:, None]
+    fractions_at_levels = np.minimum(np.maximum(1.0 - height / levels, 0.0), MAX_BLANKET_SHARE)
     # The fractions start at 0, and are interpolated linearly between levels.
     fractions_at_levels = np.concatenate([np.zeros((1, count)), fractions_at_levels])
     shares = np.maximum.accumulate(fractions_at_levels @ c)
-    level_index = min(int(np.searchsorted(shares, share)), _LEVELS)
+    level_index = min(int(np.searchsorted(shares, share)), LEVELS)
     weight = (share - shares[level_index - 1]) / (shares[level_index] - shares[level_index - 1])
     fractions = fractions_at_levels[level_index - 1] + min(weight, 1.0) * (
         fractions_at_levels[level_index] - fractions_at_levels[level_index - 1]
@@ -281,7 +241,7 @@ def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray 
         return None
     # Components that only extremes have belong to inputs that are more alike, and far from the
     # worst.
-    result: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], _MAX_BLANKET_SHARE)
+    result: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], MAX_BLANKET_SHARE)
     return result
 
 
@@ -293,15 +253,17 @@ def _best_tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, f
     spread = math.sqrt(
         n * float(np.max(np.sum(masses * np.clip(values, -1e100, 1e100) ** 2, axis=1)))
     )
-    low, high = math.log(0.1 / spread), math.log(60.0 / float(values.max()))
-    grid = np.linspace(min(low, high - 1.0), high, _TILTS)
-    for count in (*_REFINED_TILTS, 1):
+    low, high = np.log([0.1 / spread, 60.0 / float(values.max())])
+    low = min(low, high - 1.0)
+    while True:
+        grid = np.linspace(low, high, TILTS)
         logs, sigmas = _log_estimates(values, masses, n, np.exp(grid))
-        logs = np.where(np.isnan(logs), np.inf, logs)
-        best_index = int(np.argmin(logs))
-        centre, cell = float(grid[best_index]), float(grid[1] - grid[0]) if grid.size > 1 else 0.0
-        grid = np.linspace(centre - cell, centre + cell, count) if count > 1 else np.array([centre])
-    return math.exp(centre), float(logs[best_index]), float(sigmas[best_index])
+        best = int(np.argmin(np.where(np.isnan(logs), np.inf, logs)))
+        spacing = float(grid[1] - grid[0])
+        # This counts by its square.
+        if not spacing > 1e-2:
+            return math.exp(grid[best]), float(logs[best]), float(sigmas[best])
+        low, high = grid[best] - spacing, grid[best] + spacing
 
 
 def _log_estimates(
@@ -328,7 +290,7 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     ValueError for eps < 0 or n < 1.
     """
     # D falls in ε, and e^ε b must stay finite.
-    eps, n = min(validation.eps(eps), _LARGEST_EPS), validation.whole("n", n, minimum=1)
+    eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
     if n == 1:
         return _cap_at_one(divergence(crowd.blanket(), eps, 1).upper)
     # Values too far apart for floats, and too much work, raise errors. The bound is then 1.
@@ -342,18 +304,9 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
         aim = best_aim(crowd, eps, n)
         if aim is None or not aim.goal() < math.log(hopeless):
             return 1.0
-        bound = _bound_at(crowd, eps, n, aim)
-        if bound > _MAX_MISS_FACTOR * math.exp(aim.goal()):
-            wider_aim = _aim(crowd, eps, n, float(aim.tau @ crowd.c) * (n - 1), None)
-            bound = bound if wider_aim is None else min(bound, _bound_at(crowd, eps, n, wider_aim))
-        return bound
+        main = _maximum_over_inputs(crowd, eps, n, aim)
+        return _cap_at_one(main + _no_heads_term(crowd, eps, n, aim.tau))
     return 1.0
-
-
-def _bound_at(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
-    """Return the bound for one aim, at most 1."""
-    main = _maximum_over_inputs(crowd, eps, n, aim)
-    return _cap_at_one(main + _no_heads_term(crowd, eps, n, aim.tau, _NEGLIGIBLE * main))
 
 
 def _cap_at_one(bound: float) -> float:
@@ -363,16 +316,12 @@ def _cap_at_one(bound: float) -> float:
 
 def _maximum_over_inputs(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """Return an upper bound of the maximum over x, inf if round-off prevents any."""
-    remaining_laws = []
-    for owner, held in _ranked_inputs(crowd, eps):
-        remaining_law = _remaining_decomposition(owner, held, aim.tau)
+    largest = 0.0
+    for member, held in _inputs(crowd):
+        remaining_law = _remaining_decomposition(member, held, aim.tau)
         if remaining_law is None:
             return math.inf
-        remaining_laws.append((owner, remaining_law))
-    largest = 0.0
-    # Inputs below the largest bound so far need no tight bound.
-    for owner, remaining_law in remaining_laws:
-        bound = _bound_for_input(owner, remaining_law, eps, n, aim, largest)
+        bound = _bound_for_input(member, remaining_law, eps, n, aim)
         if math.isnan(bound):
             return math.inf
         largest = max(largest, bound)
@@ -392,20 +341,15 @@ def _remaining_decomposition(
     magnification = np.max((held.law + heads_law)[positive] / remaining_law[positive], initial=1.0)
     law_err = compounded(crowd.rel_err, held.rel_err)
     rel_err = (1.01 * law_err + 5.0 * U) * float(magnification)
-    if not rel_err < _MAX_RELATIVE_ERROR:
+    if not rel_err < MAX_RELATIVE_ERROR:
         return None
     return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), remaining_law, rel_err)
 
 
 def _bound_for_input(
-    crowd: Crowd,
-    remaining_law: Decomposition,
-    eps: float,
-    n: int,
-    aim: Aim,
-    largest_bound: float,
+    crowd: Crowd, remaining_law: Decomposition, eps: float, n: int, aim: Aim
 ) -> float:
-    """Return the bound if all others hold one input, a rough one if below `largest_bound`."""
+    """Return the bound if all others hold one input."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
     unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
     g = law_at(remaining_law, eps)
@@ -416,31 +360,20 @@ def _bound_for_input(
     if aim.theta == 0.0:
         all_components = np.ones(remaining_law.c.size, dtype=np.bool_)
         return float(excess(remaining_law, math.expm1(eps), all_components)[1])
-    bound = math.inf
-    for cells in _CELLS:
-        log_sum = _log_integral(g, n, aim, heads, cells)
-        bound = combine_bounds((0.0, unshared), (0.0, math.inf), (-math.inf, log_sum), n)[1]
-        sufficient = max(
-            largest_bound * _MAX_EXCESS_OVER_LARGEST, unshared * _MAX_EXCESS_OVER_UNSHARED
-        )
-        if bound <= sufficient or g.values.size <= 2 * cells:
-            break
-    return bound
+    log_sum = _log_integral(g, n, aim, heads)
+    return combine_bounds((0.0, unshared), (0.0, math.inf), (-math.inf, log_sum), n)[1]
 
 
-def _no_heads_term(
-    crowd: Crowd, eps: float, n: int, tau: FloatArray, negligible: float = 0.0
-) -> float:
+def _no_heads_term(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
     """Return a bound of (1 − λ)^{n−1} D_res(ε), the term for no heads at all.
 
-    D_res is replaced by D at n = 1 if the term is at most `negligible` all the same, and if inputs
-    are mixtures of extremes.
+    D_res is replaced by D at n = 1 if inputs are mixtures of extremes.
     """
     family = (crowd, *crowd.extremes)
     heads = min(float(tau @ member.c) for member in family)
     remaining_blanket = crowd.c * (1.0 - tau) / (1.0 - heads)
     rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
-    if not rel_err < _MAX_RELATIVE_ERROR:
+    if not rel_err < MAX_RELATIVE_ERROR:
         return math.inf
     min_heads = heads * (1.0 - rel_err)
     probability = (
@@ -452,7 +385,7 @@ def _no_heads_term(
         float(excess(member.blanket(), math.expm1(eps), all_components)[1]) for member in family
     )
     bound = probability * min(unhidden, 1.0) * (1.0 + 8.0 * U)
-    if crowd.extremes or bound <= negligible or too_small(remaining_blanket):
+    if crowd.extremes or too_small(remaining_blanket):
         return bound
     remaining = divergence(
         Decomposition(crowd.a, crowd.b, remaining_blanket, rel_err).merge(), eps, n, 0.05
@@ -460,17 +393,16 @@ def _no_heads_term(
     return min(bound, probability * remaining.upper * (1.0 + 8.0 * U))
 
 
-def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
+def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
     """Return an upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ, inf on failure.
 
-    A law with more values is spread to about `cells` values; with 0 cells, q(z) ≤ q(θ) is used.
     Values are in units of 2^exponent, and so are θ, h and 1/η, which scale exactly.
     """
     exponent = int(g.exponent)
     theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
     eta = math.ldexp(aim.eta, -exponent)
-    if 0 < 2 * cells < g.values.size:
-        g = compress(g, tilt(g, theta).weights, cells)[1]
+    if g.values.size > 2 * CELLS:
+        g = compress(g, tilt(g, theta).weights, CELLS)[1]
     points = Points.of(g.as_row(), np.array([float(n)]), np.array([theta]))
     if not points.usable().all():
         return math.inf
@@ -480,11 +412,9 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, cells: int) -> float:
     tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
     spend(1e6 + 10.0 * aim.modes)
     t = np.arange(aim.modes + 1.0) * step
-    log_q = np.zeros(t.size)
-    if cells:
-        modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
-        samples = sample(points, modes, np.array([step]))
-        log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
+    modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
+    samples = sample(points, modes, np.array([step]))
+    log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
     log_terms = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
     weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
     total = float(np.sum(weight * np.exp(np.maximum(log_terms, -700.0))))

@@ -191,11 +191,19 @@ def test_rare_values_against_eighty_digits(engine, seed, rel_err, rtol):
         assert found.upper >= truth[0]
 
 
+# Extreme values of what steers the tree.
+CHOICES = {
+    "MAX_TAME_DEVIATIONS": (0.0, 1e9),
+    "BLOCK_ATOMS": (1, 64),
+    "MAX_DRAWS": (1, 2**12),
+    "STEP_SHARE": (0.0, 0.9),
+    "LEAF_WORK": (0, 10**9),
+}
+
+
 @given(
     SEEDS,
-    st.sampled_from(
-        ["_MAX_TAME_DEVIATIONS", "_MAX_CHILDREN", "_CLOSED_SHARE", "_MIN_COMMON_DRAWS"]
-    ),
+    st.sampled_from(sorted(CHOICES)),
 )
 @examples(40)
 def test_no_choice_of_the_tree_affects_validity(seed, name):
@@ -204,7 +212,7 @@ def test_no_choice_of_the_tree_affects_validity(seed, name):
     a, b, c, n = nasty_law(rng)
     decomposition, eps = Decomposition(a, b, c), losses(rng, a, b)
     with mp.workdps(80), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, name, 0.0 if rng.random() < 0.5 or name == "_CLOSED_SHARE" else 2**30)
+        patch.setattr(tree, name, CHOICES[name][rng.integers(2)])
         truth = divergence_between(*([mp.mpf(v) for v in x] for x in (a, b, c)), eps, n)
         assume(truth)
         found = by_tree(decomposition, eps, n, 1e-4)
@@ -291,4 +299,4 @@ def test_nothing_is_attempted_where_what_is_left_is_hardly_known():
     c = np.full(1000, 0.999e-3)
     a, b = (c * np.exp(2.0 * rng.random(c.size)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), c, rel_err=9.9e-4)
-    assert tree_bounds(law_at(decomposition, 0.1), 50, 0.01) == (-math.inf, math.inf)
+    assert tree_bounds(law_at(decomposition, 0.1), 50, 0.01, 2000) == (-math.inf, math.inf)

@@ -136,7 +136,7 @@ def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
     rest = other - aim.tau * crowd.c
     g = law_at(sb.Decomposition(crowd.a, crowd.b, rest), eps)
     heads = float(aim.tau @ crowd.c)
-    found = module._log_integral(g, n, aim, heads, 500)
+    found = module._log_integral(g, n, aim, heads)
     with mpmath.workdps(50):
         scale = mpmath.mpf(2) ** g.exponent
         values = [mpmath.mpf(x) * scale for x in g.values.tolist()]
