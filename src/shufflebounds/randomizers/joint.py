@@ -54,10 +54,11 @@ from shufflebounds.randomizers.crowds import (
 MOST_PATTERNS = 2000
 # Largest number of pairs of datasets that are tried for a joint of inputs that are not alike.
 _MAX_TRIED_DATASETS = 300
-# Largest number of choices of differing coordinates, at all distances, that have a crowd each.
-_MAX_CROWDS = 40
-# Number of patterns of inputs up to which each choice has a crowd even if choices are many.
+# Largest number of patterns of inputs for which each choice of differing coordinates has a crowd of
+# its own. For more patterns one crowd by moments takes a hundredth of the time, if there is one.
 _MAX_PATTERNS_OF_CROWDS = 4500
+# Largest number of choices of differing coordinates that have a crowd each, for more patterns.
+_MAX_CROWDS = 40
 # Components of either of two continuous parts: their product then has some thousand pieces for each
 # input of another user. Speed and width only (benchmarks/mechanisms.py).
 _COMPONENTS_OF_TWO_PARTS = 90
@@ -420,13 +421,11 @@ class Joint(Composition):
         # If inputs are not alike, it matters which input of a part goes with which of another part.
         if crowds is None or not self.is_alike:
             return ()
-        pairs = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
-        are_few = pattern_count(linked_kinds(crowds, self.parts)) <= _MAX_PATTERNS_OF_CROWDS
-        differing_choices = (
-            differing
-            for distance in range(len(self.parts), 0, -1)
-            for differing in self._differing_choices(distance)
-        )
+        if pattern_count(linked_kinds(crowds, self.parts)) > _MAX_PATTERNS_OF_CROWDS:
+            choices = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
+            linked = self._linked()
+            if linked or choices > _MAX_CROWDS:
+                return linked
         joint_crowds = (
             (
                 differing,
@@ -434,7 +433,8 @@ class Joint(Composition):
                     coordinate_crowds(crowds, differing), coordinate_kinds(self.parts, differing)
                 ),
             )
-            for differing in (differing_choices if pairs <= _MAX_CROWDS or are_few else ())
+            for distance in range(len(self.parts), 0, -1)
+            for differing in self._differing_choices(distance)
         )
         return name_by_differing(len(self.parts), joint_crowds) or self._linked()
 
