@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import NamedTuple
@@ -37,61 +37,45 @@ from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U
 
 # Largest number of patterns, which takes about a second for each ε.
-_MAX_PATTERNS = 2_000_000
+MAX_PATTERNS = 2_000_000
 # Largest number of rows on either side, which takes about a hundred megabytes.
-_MAX_ROWS = 5000
-# Degrees at which series may end, in the order of trial. All numbers below decide about speed and
-# width only (benchmarks/mechanisms.py), except for the errors.
-_DEGREES = (8, 14, 24, 40, 64)
+MAX_ROWS = 5000
+# Degrees at which series may end, in the order of trial (with two of them, D may be 1.5 times as
+# large). All constants below decide about speed and width only, except for the errors.
+DEGREES = (8, 14, 24, 40, 64)
 # Largest logarithm of a power of likelihood ratios, so that powers stay in the range of floats.
-_MAX_LOG_POWER = 500.0
-# Largest relative error of a product of moments, so that the first order of errors covers it.
-_MAX_RELATIVE_ERROR = 1e-4
+MAX_LOG_POWER = 500.0
+# Relative error of masses or of products of moments beyond which there is no bound. Up to it, the
+# factor 1.01 covers what the first order of errors leaves out.
+MAX_RELATIVE_ERROR = 1e-4
 # Relative error of the product of up to a hundred rates.
-_RATE_ERR = 128.0 * U
-# Largest error of log D that round-off and the remainder of the series may cause at the tilt.
-_MAX_LOG_ERROR = 1e-3
-# The same for modes that are further from 0 than the tilt.
-_MAX_LOG_ERROR_AT_REACH = 0.1
+RATE_ERR = 128.0 * U
+# Largest error of log D that round-off and the remainder of the series may cause.
+MAX_LOG_ERROR = 1e-3
 # Largest |z|, in multiples of the tilt, at which that error is checked.
-_REACH = 6.0
-# Tilts on the first grid, in units of one over the standard deviation of S.
-_TILTS = np.geomspace(0.5, 40.0, 60)
-# Tilts on the second grid, in units of the best tilt of the first.
-_FINER_TILTS = np.geomspace(0.85, 1.18, 9)
-# The constant in e^{y²} erfc(y) ≈ 2/√π / (y + √(y² + constant)).
-_NORMAL = 4.0 / math.pi
-# Standard deviations of the smoothing that are tried, times the tilt.
-_SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
+REACH = 6.0
+# Tilts that are tried, in units of one over the standard deviation of S.
+TILTS = np.geomspace(0.5, 40.0, 30)
+# Tilts that are tried then, in units of the best one: 7 % of D.
+FINER_TILTS = np.geomspace(0.85, 1.18, 9)
+# Standard deviations of the smoothing that are tried, times the tilt: 8 % of D against three.
+SMOOTHINGS = (0.06, 0.12, 0.25, 0.4, 0.6, 0.8)
 # Average number of heads of the first aim.
-_FIRST_HEADS = 20.0
+FIRST_HEADS = 20.0
 # Negative logarithm of the share of D, at which later aims set the term without heads.
-_LOG_NO_HEADS = 6.0
-# Smallest average number of heads of later aims.
-_MIN_HEADS = 4.0
-# Largest average number of heads of later aims.
-_MAX_HEADS = 700.0
-# Largest share of c that heads may use.
-_MAX_TAU = 0.5
+LOG_NO_HEADS = 6.0
+# Largest share of the blanket that heads may use.
+MAX_BLANKET_SHARE = 0.9
 # Relative size of the modes beyond the last one.
-_SMALLEST_MODE = 3e-3
-# Frequency, in units of one over the standard deviation of S, up to which modes are near.
-_NEAR_DEVIATIONS = 8.0
-# Share of the first mode's weight that the sum over the other modes may have if only near modes are
-# evaluated.
-_FAR_SHARE = 1e-6
+SMALLEST_MODE = 3e-3
 # Factor by which another pattern must exceed the estimate for another aim.
-_MIN_EXCESS = 1.02
-# Largest number of aims.
-_MAX_AIMS = 3
+MIN_EXCESS = 1.02
+# Largest number of aims; with one, D may be thousands of times as large.
+MAX_AIMS = 3
 # Number of patterns whose L(θ) is evaluated together.
-_BLOCK = 2**18
-# Number of patterns whose |L(z_j)| are evaluated together.
-_PATTERNS_TOGETHER = 1000
+BLOCK = 2**18
 # Largest number of modes and moments over all patterns whose |L(z_j)| are evaluated.
-_MAX_INSPECTED = 2**23
-# Number of levels of variances for the first, rough bounds.
-_VARIANCE_LEVELS = 100
+MAX_INSPECTED = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +112,7 @@ class Moments:
         rounding = (8.0 * self.degree + 192.0 + degrees.size) * U
         doubts = np.abs(terms) * (1.01 * (self.rel_err + rounding))[:, None]
         # The rate is a rounded product where users are sampled again and again.
-        doubts[0] += _RATE_ERR * np.abs(absent_terms)
+        doubts[0] += RATE_ERR * np.abs(absent_terms)
         return Series(self, eps, terms, doubts)
 
 
@@ -187,34 +171,46 @@ class Series:
 
 @lru_cache(maxsize=8)
 def moments(kinds: Kinds, degree: int) -> Moments | None:
-    """Of all patterns; None where R(x) is 0 in one, or ratios are too far apart."""
+    """Return those of all patterns; None if R(x) is 0 in one, or ratios are too far apart."""
     p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
-    left, right = np.ones((1, p.size)), np.ones((1, p.size))
-    rel_err, logs, ends = np.zeros(p.size), np.zeros(2), np.ones(2)
-    left_kinds = _sides(kinds)[0]
-    for i, (count, crowds) in enumerate(kinds):
-        sums = [_Sums.of(crowd, held, degree + 1) for crowd, held in _inputs_of_crowds(crowds)]
-        valid_sums = [entry for entry in sums if entry is not None]
-        if len(valid_sums) < len(sums):
-            return None
-        logs += count * np.max([entry.logs for entry in valid_sums], axis=0)
-        if not logs.max() * (degree + 1.0) < _MAX_LOG_POWER:
-            return None
-        rel_err += count * (max(entry.base for entry in valid_sums) + U)
-        rel_err += count * max(entry.step for entry in valid_sums) * (p + q)
-        ends *= np.max([entry.ends for entry in valid_sums], axis=0) ** count
-        columns = [entry.products[p, q] for entry in valid_sums]
-        column_choices = itertools.combinations_with_replacement(columns, count)
-        rows = np.stack([reduce(np.multiply, entry) for entry in column_choices])
-        if i in left_kinds:
-            left = (left[:, None] * rows).reshape(-1, p.size)
-        else:
-            right = (right[:, None] * rows).reshape(-1, p.size)
-    if not float(rel_err.max()) < _MAX_RELATIVE_ERROR:
+    sums_of_kinds = [_sums_of_inputs(crowds, degree + 1) for _, crowds in kinds]
+    if any(sums is None for sums in sums_of_kinds):
         return None
+    pairs = [(count, s) for (count, _), s in zip(kinds, sums_of_kinds, strict=True) if s]
+    logs = np.sum([n * np.max([entry.logs for entry in sums], axis=0) for n, sums in pairs], axis=0)
+    if not logs.max() * (degree + 1.0) < MAX_LOG_POWER:
+        return None
+    rel_err, ends = np.zeros(p.size), np.ones(2)
+    for count, sums in pairs:
+        rel_err += count * (max(entry.base for entry in sums) + U)
+        rel_err += count * max(entry.step for entry in sums) * (p + q)
+        ends *= np.max([entry.ends for entry in sums], axis=0) ** count
+    if not float(rel_err.max()) < MAX_RELATIVE_ERROR:
+        return None
+    rows = [_rows(count, [entry.products[p, q] for entry in sums]) for count, sums in pairs]
+    sides = [[rows[i] for i in sorted(side)] for side in _sides(kinds)]
+    left, right = (reduce(_all_products, side, np.ones((1, p.size))) for side in sides)
     left[:, 0], right[:, 0] = 1.0, 1.0
     largest, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
     return Moments(left, right, p, q, degree, 1.01 * rel_err, largest, 1.01 * ends, ratio)
+
+
+def _rows(count: int, columns: list[FloatArray]) -> FloatArray:
+    """Return the products of moments for all choices of inputs of `count` equal coordinates."""
+    choices = itertools.combinations_with_replacement(columns, count)
+    return np.stack([reduce(np.multiply, choice) for choice in choices])
+
+
+def _all_products(rows: FloatArray, other_rows: FloatArray) -> FloatArray:
+    """Return the products of each row with each other row."""
+    return (rows[:, None] * other_rows).reshape(-1, rows.shape[1])
+
+
+def _sums_of_inputs(crowds: tuple[Crowd, ...], degree: int) -> list[_Sums] | None:
+    """Return the moments of a coordinate for all inputs; None if one of them has none."""
+    sums = [_Sums.of(crowd, held, degree) for crowd, held in _inputs_of_crowds(crowds)]
+    valid_sums = [entry for entry in sums if entry is not None]
+    return valid_sums if len(valid_sums) == len(sums) else None
 
 
 class _Sums(NamedTuple):
@@ -273,32 +269,30 @@ def pattern_count(kinds: Kinds) -> int:
 def is_feasible(kinds: Kinds) -> bool:
     """Return whether the number of patterns is within the limits."""
     rows = (math.prod(_size(*kinds[i]) for i in side) for side in _sides(kinds))
-    return max(rows) <= _MAX_ROWS and pattern_count(kinds) <= _MAX_PATTERNS
+    return max(rows) <= MAX_ROWS and pattern_count(kinds) <= MAX_PATTERNS
 
 
 @dataclass(frozen=True)
 class _Line:
-    """τ, and the line of integration: tilt, smoothing, step, modes, and how many of them count."""
+    """τ, and the line of integration: tilt, smoothing, step and number of modes."""
 
     tau: float
     theta: float
     eta: float
     step: float
     modes: int
-    near: int
 
     @staticmethod
     def of(tau: float, theta: float, smoothing: float, sigma: float) -> _Line:
+        """Return the line for a sum with standard deviation `sigma`; `smoothing` is ηθ."""
         eta = smoothing / theta
         step = 2.0 * math.pi / (8.0 * sigma + 16.0 / theta)
-        modes = max(1, math.ceil(math.sqrt(-2.0 * math.log(_SMALLEST_MODE)) / (eta * step)))
-        return _Line(
-            tau, theta, eta, step, modes, min(modes, math.ceil(_NEAR_DEVIATIONS / (sigma * step)))
-        )
+        modes = max(1, math.ceil(math.sqrt(-2.0 * math.log(SMALLEST_MODE)) / (eta * step)))
+        return _Line(tau, theta, eta, step, modes)
 
-    def weights(self, modes: int) -> FloatArray:
+    def weights(self) -> FloatArray:
         """Of t = 0, ±h, … in the sum, without e^{η²θ²/2} and h/2π, shape (modes + 1,)."""
-        t = np.arange(modes + 1.0) * self.step
+        t = np.arange(self.modes + 1.0) * self.step
         weights: FloatArray = np.where(t == 0.0, 1.0, 2.0) / (self.theta**2 + t**2)
         return weights * np.exp(-0.5 * (self.eta * t) ** 2 * (1.0 - 8.0 * U))
 
@@ -317,12 +311,12 @@ class _Line:
         return log_values + 1e-13 * (1.0 + np.abs(top) + math.log(n))
 
     def sums(self, sizes: FloatArray, n: int) -> FloatArray:
-        """What the first modes' weights times powers sum to, by |L(z_j)| − 1, shape (N, modes)."""
+        """What the modes' weights times powers sum to, by |L(z_j)| − 1, shape (N, modes + 1)."""
         # |L(z_j)| is at most L(θ), and less than what rounding leaves of it near 0 is of no use.
         sizes = np.clip((1.0 - self.tau) * sizes, -1.0 + 1e-15, (1.0 - self.tau) * sizes[:, :1])
         logs = n * np.log1p(sizes)
         powers = np.exp(np.maximum(logs - logs[:, :1], -700.0))
-        totals: FloatArray = powers @ self.weights(sizes.shape[1] - 1)
+        totals: FloatArray = powers @ self.weights()
         return totals
 
     def smooth(self, shape: _Shape, variances: FloatArray, n: int) -> FloatArray:
@@ -331,7 +325,7 @@ class _Line:
         fourth = t**4 * shape.fourth / 24.0 if shape.fourth < math.inf else math.inf
         falls = np.maximum(t**2 * variances[:, None] - fourth, 0.0)
         powers = np.exp(-0.5 * n * shape.share * (1.0 - 1e-9) * falls)
-        terms: FloatArray = powers * self.weights(self.modes)
+        terms: FloatArray = powers * self.weights()
         return terms
 
 
@@ -382,14 +376,14 @@ def joint_supremum(kinds: Kinds, rate: float, eps: float, n: int, hopeless: floa
     """
     question, bound = _JointQuestion(kinds, rate, eps, n), 1.0
     patterns = [question.widest()]
-    for _ in range(_MAX_AIMS):
+    for _ in range(MAX_AIMS):
         aim = question.aim(patterns)
         if aim is None or not aim[0] < hopeless:
             break
         estimate, line = aim
         main, worst = question.largest(line, patterns)
         bound = min(bound, (main + question.no_heads(line)) * (1.0 + 8.0 * U))
-        if main <= _MIN_EXCESS * estimate or worst in patterns:
+        if main <= MIN_EXCESS * estimate or worst in patterns:
             break
         # An aim that suits one pattern may not suit another.
         patterns.append(worst)
@@ -418,7 +412,7 @@ class _JointQuestion:
             product *= (
                 min(float(crowd.c.sum()) for crowd in crowds) * (1.0 - 1.01 * rounding)
             ) ** count
-        absent = max(0.0, 1.0 - self.rate - _RATE_ERR)
+        absent = max(0.0, 1.0 - self.rate - RATE_ERR)
         return (self.rate * product + absent) * (1.0 - 1e-12)
 
     def no_heads(self, line: _Line) -> float:
@@ -428,7 +422,7 @@ class _JointQuestion:
 
     def widest(self) -> _Pattern:
         """The pattern with the largest mean of (u/R(x))², at first."""
-        series = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
+        series = _series(self.kinds, DEGREES[0], self.eps, self.rate)
         if series is None:
             return 0, 0
         spreads = (series.moments.left * series.terms[:, 1]) @ series.moments.right.T
@@ -438,47 +432,37 @@ class _JointQuestion:
     def series(self, line: _Line, modes: int) -> Series | None:
         """Return the series of the smallest degree that suffices for `modes`, or the best one."""
         best = None
-        largest_z = min(math.hypot(line.theta, modes * line.step), _REACH * line.theta)
-        for degree in _DEGREES:
+        largest_z = min(math.hypot(line.theta, modes * line.step), REACH * line.theta)
+        for degree in DEGREES:
             candidate = _series(self.kinds, degree, self.eps, self.rate)
             if candidate is None:
                 break
             sizes = np.array([line.theta, largest_z])
             near_err, far_err = candidate.errors(candidate.moments.most, sizes) * self.n
-            best = candidate if near_err < _MAX_LOG_ERROR else best
-            if near_err < _MAX_LOG_ERROR and far_err < _MAX_LOG_ERROR_AT_REACH:
+            best = candidate if near_err < MAX_LOG_ERROR else best
+            if max(near_err, far_err) < MAX_LOG_ERROR:
                 break
         return best
 
     def log_bounds(
-        self, i: NDArray[np.int64], j: NDArray[np.int64], line: _Line, *, near: bool = True
-    ) -> tuple[FloatArray, int, int]:
-        """Return bounds of the patterns' log sums, and the numbers of modes and moments.
+        self, i: NDArray[np.int64], j: NDArray[np.int64], line: _Line
+    ) -> tuple[FloatArray, int]:
+        """Return bounds of the patterns' log sums, and the number of moments of a pattern.
 
-        The patterns have rows i and j; a bound is inf if it is unknown. All modes are evaluated, or
-        only the near ones if they suffice and `near` is True.
+        The patterns have rows i and j; a bound is inf if it is unknown.
         """
-        for modes in (line.near, line.modes)[not near :]:
-            series = self.series(line, modes)
-            if series is None:
-                break
-            products = series.moments.left[i] * series.moments.right[j]
-            spend(5.0 * products.size + 60.0 * i.size * modes)
-            shape = _Shape.of(series, line, products.__matmul__)
-            remainder = line.smooth(shape, shape.variances.min(keepdims=True), self.n)[
-                0, modes + 1 :
-            ]
-            far = float(remainder.sum())
-            if far < _FAR_SHARE * float(line.weights(0)[0]):
-                sizes = self._sizes(series, products, line, modes)
-                growth = np.maximum(shape.growth, sizes[:, 0])
-                logs = line.logs(growth, line.sums(sizes, self.n) + far, self.n)
-                return np.where(np.isnan(logs), math.inf, logs), modes, products.shape[1]
-        return np.full(i.size, math.inf), line.modes, 0
+        series = self.series(line, line.modes)
+        if series is None:
+            return np.full(i.size, math.inf), 0
+        products = series.moments.left[i] * series.moments.right[j]
+        spend(5.0 * products.size + 60.0 * i.size * line.modes)
+        sizes = self._sizes(series, products, line)
+        logs = line.logs(sizes[:, 0], line.sums(sizes, self.n), self.n)
+        return np.where(np.isnan(logs), math.inf, logs), products.shape[1]
 
-    def _sizes(self, series: Series, products: FloatArray, line: _Line, modes: int) -> FloatArray:
+    def _sizes(self, series: Series, products: FloatArray, line: _Line) -> FloatArray:
         """Upper bounds of |L(z_j)| − 1, shape (N, modes + 1)."""
-        z = line.theta + 1j * line.step * np.arange(modes + 1.0)
+        z = line.theta + 1j * line.step * np.arange(line.modes + 1.0)
         away = products @ series.terms @ series.powers(z)
         real, imag = away.real, away.imag
         # |1 + x| − 1, with no cancellation but that of the numerator.
@@ -489,28 +473,32 @@ class _JointQuestion:
 
     def aim(self, patterns: list[_Pattern]) -> tuple[float, _Line] | None:
         """Return an estimate and the line that suits these patterns, None with too few heads."""
-        start = _series(self.kinds, _DEGREES[0], self.eps, self.rate)
+        start = _series(self.kinds, DEGREES[0], self.eps, self.rate)
         if start is None or not self.sure > 0.0:
             return None
         i, j = np.array(patterns).T
         squares = (start.moments.left[i] * start.moments.right[j]) @ start.terms[:, 1]
         sigma = math.sqrt(max(2.0 * self.n * float(squares.max()), 1e-300))
-        heads, smoothings = _FIRST_HEADS, list(_SMOOTHINGS)
-        theta = self._tilt(i, j, _TILTS / sigma)
-        for tilts in (np.ones(1), _FINER_TILTS):
+        theta, heads = self._tilt(i, j, TILTS / sigma), FIRST_HEADS
+        smoothings: tuple[float, ...] = SMOOTHINGS
+        for tilts in (np.ones(1), FINER_TILTS):
             tau = heads / ((self.n - 1) * self.sure)
-            if not tau < _MAX_TAU:
+            if not tau < MAX_BLANKET_SHARE:
                 return None
-            candidates = self._lines_with_logs(i, j, tau, theta * tilts, sigma, smoothings)
-            best = min(candidates, key=lambda candidate: candidate[0])
+            lines = [
+                _Line.of(tau, t, x, sigma) for t in (theta * tilts).tolist() for x in smoothings
+            ]
+            spend(3e5 * len(lines))
+            log_values = [float(self.log_bounds(i, j, line)[0].max()) for line in lines]
+            best = int(np.argmin(log_values))
             # The same smoothing will do for other heads.
-            theta, smoothings = best[1].theta, [best[1].eta * best[1].theta]
-            heads = min(max(_LOG_NO_HEADS - best[0], _MIN_HEADS), _MAX_HEADS)
-        return math.exp(min(best[0], 1.0)), best[1]
+            theta, smoothings = lines[best].theta, (lines[best].eta * lines[best].theta,)
+            heads = max(LOG_NO_HEADS - log_values[best], 1.0)
+        return math.exp(min(log_values[best], 1.0)), lines[best]
 
     def _tilt(self, i: NDArray[np.int64], j: NDArray[np.int64], tilts: FloatArray) -> float:
         """Return the tilt with the smallest estimate for the patterns, with normal sums."""
-        for degree in _DEGREES:
+        for degree in DEGREES:
             series = _series(self.kinds, degree, self.eps, self.rate)
             if series is None:
                 break
@@ -523,54 +511,31 @@ class _JointQuestion:
             with np.errstate(all="ignore"):
                 spread = curvature / (1.0 + growth) - (slope / (1.0 + growth)) ** 2
                 y = np.sqrt(0.5 * self.n * np.maximum(spread, 0.0))
-                logs = self.n * np.log1p(growth) - np.log(tilts * (y + np.sqrt(y**2 + _NORMAL)))
+                # e^{y²} erfc(y) is about 2/√π divided by `normal`.
+                normal = y + np.sqrt(y**2 + 4.0 / math.pi)
+                logs = self.n * np.log1p(growth) - np.log(tilts * normal)
             err = series.errors(series.moments.most, tilts) * self.n
-            logs = np.where((err < _MAX_LOG_ERROR) & np.isfinite(logs), logs, math.inf).max(axis=0)
+            logs = np.where((err < MAX_LOG_ERROR) & np.isfinite(logs), logs, math.inf).max(axis=0)
             best = int(np.argmin(logs))
             if best + 1 < tilts.size and logs[best + 1] < math.inf:
                 break
         return float(tilts[best])
-
-    def _lines_with_logs(
-        self,
-        i: NDArray[np.int64],
-        j: NDArray[np.int64],
-        tau: float,
-        tilts: FloatArray,
-        sigma: float,
-        smoothings: list[float],
-    ) -> Iterator[tuple[float, _Line]]:
-        """Yield the logarithm of the bound for the patterns, and the line, for each line."""
-        smallest_failure = math.inf
-        for theta in tilts.tolist():
-            for smoothing in smoothings:
-                line = _Line.of(tau, theta, smoothing, sigma)
-                spend(3e5)
-                last = line.modes * line.step
-                logs, modes, _ = self.log_bounds(i, j, line, near=last < smallest_failure)
-                if modes == line.modes > line.near:
-                    smallest_failure = min(smallest_failure, last)
-                yield float(logs.max()), line
-                # More smoothing would only cost.
-                if modes < line.modes:
-                    break
 
     def largest(self, line: _Line, patterns: list[_Pattern]) -> tuple[float, _Pattern]:
         """The largest of all patterns, and which it is, or seems to be.
 
         Those given are looked at first.
         """
-        # Of what is known near θ only, and with its errors.
-        series = self.series(line, line.near // 3)
+        # This series need not be accurate far from θ.
+        series = self.series(line, 0)
         if series is None:
             return math.inf, patterns[0]
         left, right = series.moments.left, series.moments.right
         spend(len(left) * len(right) * (30.0 + 0.2 * right.shape[1]))
-        i, j = np.array(patterns).T
-        logs, modes, _ = self.log_bounds(i, j, line)
-        best, inspected, near = float(logs.max()), 0, modes < line.modes
-        best_pattern = patterns[int(np.argmax(logs))]
-        rows = max(1, _BLOCK // len(right))
+        given_left, given_right = np.array(patterns).T
+        logs, _ = self.log_bounds(given_left, given_right, line)
+        best, best_pattern = float(logs.max()), patterns[int(np.argmax(logs))]
+        rows, budget = max(1, BLOCK // len(right)), float(MAX_INSPECTED)
         for first in range(0, len(left), rows):
             sums = partial(_sums_of_products, left[first : first + rows], right)
             top = self._tops(_Shape.of(series, line, sums), line)
@@ -578,26 +543,25 @@ class _JointQuestion:
                 return math.inf, patterns[0]
             open_patterns = np.argwhere(top > best)
             open_patterns = open_patterns[np.argsort(-top[tuple(open_patterns.T)])]
-            for start in range(0, len(open_patterns), _PATTERNS_TOGETHER):
-                batch = open_patterns[start : start + _PATTERNS_TOGETHER]
-                highest = float(top[tuple(batch[0])])
+            for start in range(0, len(open_patterns), BLOCK // 256):
+                batch = open_patterns[start : start + BLOCK // 256]
+                highest, i, j = float(top[tuple(batch[0])]), first + batch[:, 0], batch[:, 1]
                 if highest <= best:
                     break
-                if inspected > _MAX_INSPECTED:
-                    best, best_pattern = highest, (first + int(batch[0, 0]), int(batch[0, 1]))
+                if budget < 0.0:
+                    best, best_pattern = highest, (int(i[0]), int(j[0]))
                     break
-                rows_left, rows_right = first + batch[:, 0], batch[:, 1]
-                logs, modes, columns = self.log_bounds(rows_left, rows_right, line, near=near)
-                near, inspected = modes < line.modes, inspected + len(batch) * (modes + columns)
+                logs, columns = self.log_bounds(i, j, line)
+                budget -= len(batch) * (line.modes + columns)
                 k = int(np.argmax(logs))
                 if logs[k] > best:
-                    best, best_pattern = float(logs[k]), (int(rows_left[k]), int(rows_right[k]))
+                    best, best_pattern = float(logs[k]), (int(i[k]), int(j[k]))
         return math.exp(best) if best < 1.0 else math.inf, best_pattern
 
     def _tops(self, shape: _Shape, line: _Line) -> FloatArray:
         """Return rough upper bounds of the logarithms of all patterns' sums."""
         low, high = float(shape.variances.min()), float(shape.variances.max())
-        levels = np.linspace(low, high, _VARIANCE_LEVELS)
+        levels = np.linspace(low, high, 30)
         level_index = np.searchsorted(levels, shape.variances, side="right") - 1
         totals = line.smooth(shape, levels, self.n).sum(axis=1)
         logs = line.logs(shape.growth, totals[level_index], self.n)

@@ -29,7 +29,11 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import WorkError, spend
 from shufflebounds.divergence.convex_order import compress, spaced
-from shufflebounds.divergence.coordinates import joint_supremum
+from shufflebounds.divergence.coordinates import (
+    MAX_BLANKET_SHARE,
+    MAX_RELATIVE_ERROR,
+    joint_supremum,
+)
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess
 from shufflebounds.divergence.engine import LARGEST_EPS, divergence
 from shufflebounds.divergence.fourier import Scale, unscaled
@@ -51,8 +55,6 @@ FIRST_HEADS = 4.0
 NO_HEADS_SHARE = 3e-4
 # Growth of the main term's logarithm from which on fewer heads are tried, too: up to 0.4 % of ε.
 GROWTH_OF_MAIN = 0.03
-# Largest share of the blanket that heads may use.
-MAX_BLANKET_SHARE = 0.9
 # Largest share of heads among all users.
 MAX_HEADS_SHARE = 0.5
 # Standard deviation of the smoothing, times θ. It costs half of its square, relatively.
@@ -69,9 +71,6 @@ MAX_VALUES = 100
 TILTS = 24
 # Number of values to which a law with twice as many values is spread.
 CELLS = 500
-# Relative error of masses beyond which there is no bound. Up to it, the factor 1.01 covers what the
-# first order of errors leaves out.
-MAX_RELATIVE_ERROR = 1e-4
 
 
 @dataclass(frozen=True, eq=False)

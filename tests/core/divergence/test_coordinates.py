@@ -159,10 +159,10 @@ def test_modes_are_below_what_variances_say(n):
         products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
         shape = module._Shape.of(series, line, products.__matmul__)
         modes = line.smooth(shape, shape.variances, n)
-        sizes = asked._sizes(series, products, line, line.modes)
+        sizes = asked._sizes(series, products, line)
         sizes = np.minimum(sizes, sizes[:, :1])
         q = 1.0 + (1.0 - line.tau) * sizes
-        truth = (q / q[:, :1]) ** n * line.weights(line.modes)
+        truth = (q / q[:, :1]) ** n * line.weights()
         assert (truth <= modes * (1.0 + 1e-7)).all()
         assert np.allclose(truth.sum(axis=1), line.sums(sizes, n), rtol=1e-6)
         tops = asked._tops(shape, line)
