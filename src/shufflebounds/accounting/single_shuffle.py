@@ -33,6 +33,8 @@ DEFAULT_RTOL = 1e-4
 # Largest relative gap between the ends of a continuous randomizer that few components may leave. A
 # wider one may come from poor estimates, which choose the components, as for few users.
 MAX_TRUSTED_WIDTH = 1e-3
+# Share of the requested relative width for each of the searches of the inner and outer decomposition.
+GAP_SHARE = 0.25
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -190,16 +192,30 @@ def _root_of_many_components(
 def _search(
     problems: list[Problem], deltas: list[float], goal: float, first: list[Start] | None = None
 ) -> list[Enclosure]:
-    """Return the results of one search for each δ, all of which go on together.
+    """Return enclosures of ε for each δ, from searches that begin at `first`, or at estimates.
 
-    So D is evaluated at many points at once. Searches begin at `first`, or at estimates.
+    If the inner and the outer decompositions differ, each of them is searched by itself.
     """
+    if problems[0].is_finite():
+        return _search_together(problems, deltas, goal, first)
+    below, above = (
+        _search_together([p.only(end) for p in problems], deltas, GAP_SHARE * goal, first)
+        for end in (0, 1)
+    )
+    return [
+        Enclosure(min(inner.lower, outer.upper), outer.upper)
+        for inner, outer in zip(below, above, strict=True)
+    ]
+
+
+def _search_together(
+    problems: list[Problem], deltas: list[float], goal: float, first: list[Start] | None
+) -> list[Enclosure]:
+    """Return the results of one search for each δ; D is evaluated at many points at once."""
     end = problems[0].largest_loss()
     first = first or starts(problems, deltas, min(end, LARGEST_EPS))
-    has_gap = not problems[0].is_finite()
     searches = [
-        Search(delta, start, end, goal, has_gap=has_gap)
-        for delta, start in zip(deltas, first, strict=True)
+        Search(delta, start, end, goal) for delta, start in zip(deltas, first, strict=True)
     ]
     while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
         enclosures = largest_divergences(
