@@ -22,7 +22,8 @@ from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search, Sta
 from shufflebounds.accounting.starts import starts
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
+from shufflebounds.core.work import enclosed_so_far
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -33,7 +34,7 @@ DEFAULT_RTOL = 1e-4
 # Largest relative gap between the ends of a continuous randomizer that few components may leave. A
 # wider one may come from poor estimates, which choose the components, as for few users.
 MAX_TRUSTED_WIDTH = 1e-3
-# Share of the requested relative width for each of the searches of the inner and outer decomposition.
+# Share of the requested relative width for the search of the inner decomposition, and of the outer.
 GAP_SHARE = 0.25
 
 
@@ -71,7 +72,9 @@ def delta(
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [Problem.of(decomposition, at) for at in users]
         within = [min(at, LARGEST_EPS) for at in losses]
-        enclosures = largest_divergences(problems, within, [goal] * len(problems))
+        no_enclosures = Enclosures(np.zeros(len(problems)), np.ones(len(problems)))
+        with enclosed_so_far(lambda: no_enclosures):
+            enclosures = largest_divergences(problems, within, [goal] * len(problems))
         enclosures = [
             p.limited(at, ends) for p, at, ends in zip(problems, losses, enclosures, strict=True)
         ]
@@ -84,7 +87,8 @@ def delta(
     if near < far:  # D falls in ε
         return _join_ends(lambda at: delta(decomposition, at, n, rtol=rtol), far, near)
     problem = Problem.of(decomposition, n)
-    enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
+    with enclosed_so_far(lambda: Enclosure(0.0, 1.0)):
+        enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
     return or_raise(enclosure, delta_shortfall(problem, near, enclosure, rtol))
 
 
@@ -125,7 +129,9 @@ def epsilon(
     if is_array_like(n) or is_array_like(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [Problem.of(decomposition, at) for at in users]
-        enclosures = _roots(problems, targets, checked_rtol)
+        no_enclosures = Enclosures(np.zeros(len(problems)), np.full(len(problems), math.inf))
+        with enclosed_so_far(lambda: no_enclosures):
+            enclosures = _roots(problems, targets, checked_rtol)
         return all_or_raise(
             enclosures,
             [
@@ -138,7 +144,8 @@ def epsilon(
     if small < large:  # ε falls in δ
         return _join_ends(lambda at: epsilon(decomposition, n, at, rtol=rtol), large, small)
     problem = Problem.of(decomposition, n)
-    (enclosure,) = _roots([problem], [small], checked_rtol)
+    with enclosed_so_far(lambda: Enclosure(0.0, problem.largest_loss())):
+        (enclosure,) = _roots([problem], [small], checked_rtol)
     return or_raise(enclosure, epsilon_shortfall(problem, small, enclosure, rtol))
 
 
@@ -151,6 +158,8 @@ def _join_ends(evaluate: Callable[[float], Enclosure], below: float, above: floa
     for at in (below, above):
         try:
             ends.append(evaluate(at))
+        except WorkError as error:  # its enclosure is that of one point only
+            raise WorkError(str(error)) from None
         except PrecisionError as error:
             ends.append(error.enclosure)
             shortfall = str(error)
@@ -214,9 +223,7 @@ def _search_together(
     """Return the results of one search for each δ; D is evaluated at many points at once."""
     end = problems[0].largest_loss()
     first = first or starts(problems, deltas, min(end, LARGEST_EPS))
-    searches = [
-        Search(delta, start, end, goal) for delta, start in zip(deltas, first, strict=True)
-    ]
+    searches = [Search(delta, start, end, goal) for delta, start in zip(deltas, first, strict=True)]
     while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
         enclosures = largest_divergences(
             [problems[i] for i, _ in active],
@@ -287,14 +294,19 @@ def or_raise(enclosure: Enclosure, shortfall: str | None) -> Enclosure:
     return enclosure
 
 
+def enclosures_of(enclosures: Sequence[Enclosure]) -> Enclosures:
+    """Return the enclosures of all points together."""
+    return Enclosures(
+        np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
+    )
+
+
 def all_or_raise(enclosures: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
     """Return the enclosures of all points; raise PrecisionError if there are messages.
 
     The error quotes the first message and the number of messages.
     """
-    ends = Enclosures(
-        np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
-    )
+    ends = enclosures_of(enclosures)
     messages = [shortfall for shortfall in shortfalls if shortfall is not None]
     if messages:
         raise PrecisionError(
