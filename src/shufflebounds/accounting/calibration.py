@@ -11,18 +11,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from shufflebounds.accounting.axis_search import (
+    MAX_COMPARISONS,
+    NO_COMPARISON,
     Axis,
+    AxisSearch,
     Comparison,
     CountAxis,
     Eps0Axis,
-    bracket_target,
 )
 from shufflebounds.accounting.composition import compose, round_of
 from shufflebounds.accounting.many_pairs import (
@@ -36,18 +38,12 @@ from shufflebounds.accounting.many_pairs import (
 from shufflebounds.accounting.problem import typical_loss
 from shufflebounds.accounting.round_laws import Round, pessimistic_sum
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.worst_dataset import (
-    MAX_PROBES,
-    SEARCH_RTOL,
-    excess,
-    smallest_point,
-    unsettled_crowds,
-)
+from shufflebounds.accounting.worst_dataset import compare_suprema, unsettled_crowds
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
-from shufflebounds.core.work import WorkError, limited
+from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.lattice import smallest_eps
 from shufflebounds.divergence.law import log
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
@@ -55,21 +51,13 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
 # and width only.
 DELTA_RTOLS = (1e-4, 1e-6, 1e-8, 1e-9)
-# Relative widths of the ε of several rounds that are tried for `largest_eps0`. Each of them takes
-# another profile of losses.
-EPS0_RTOLS = (0.1, 0.01, 1e-3)
-# Relative widths of the ε of several rounds that are tried for `fewest_users`.
-USERS_RTOLS = (0.1, 0.01, 2e-3)
-# Relative widths of ε that are tried for `most_rounds`, before the width that the caller asks for.
-ROUNDS_RTOLS = (0.05, 0.01)
+# Relative widths of the ε of several rounds that are tried in this order, until it can be told from
+# the target. Each of them takes another profile of losses. Speed and width only.
+COMPOSED_RTOLS = (0.1, 0.01, 1e-3)
 # Number of lattice points per standard deviation in the bound of several rounds for all datasets.
 LATTICE_DENSITY = 12.0
-# Relative amount by which the search for that bound may stop too high. Speed and width only.
-COMPOSED_SEARCH_RTOL = 2e-3
-# Most points at which that bound is computed. Speed and width only.
-MAX_COMPOSED_PROBES = 4
-# Power of ε with which δ is assumed to change along the axis, for several rounds.
-DELTA_POWER = 40.0
+# Most points at which that bound is computed; each takes seconds. Speed and width only.
+MAX_COMPOSED_SUPREMA = 4
 # Relative width of the ε of several rounds that sorts out decompositions that need fewer users than
 # the others. Speed only.
 COARSE_EPS_RTOL = 0.01
@@ -155,13 +143,14 @@ def largest_eps0(
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
-    target = _target(eps, delta, rounds, EPS0_RTOLS)
-    upper, lower = _meet_target(
-        target,
+    search = _TargetSearch(
+        _target(eps, delta, rounds),
         lambda eps0: _Deployment(require_mechanism(mechanism(eps0)), n, rounds),
         axis,
-        start,
     )
+    with enclosed_so_far(lambda: _ends_of_eps0(search)):
+        search.run(start)
+    lower = search.safe_end
     if lower is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
@@ -172,7 +161,20 @@ def largest_eps0(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
             f"{axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
         )
-    return Enclosure(lower, math.inf if upper is None else upper)
+    return _ends_of_eps0(search)
+
+
+def _ends_of_eps0(search: _TargetSearch) -> Enclosure:
+    """Return the largest ε₀ shown to meet the target, and the smallest shown to miss it."""
+    return Enclosure(
+        0.0 if search.safe_end is None else search.safe_end,
+        math.inf if search.unsafe_end is None else search.unsafe_end,
+    )
+
+
+def _target(eps: float, delta: float, rounds: int) -> _Target:
+    """Return the target of a number of rounds."""
+    return _SingleRoundTarget(eps, delta) if rounds == 1 else _ComposedTarget(eps, delta)
 
 
 def _validate_eps_of_eps0(eps: object) -> float:
@@ -226,18 +228,23 @@ def fewest_users(
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.rounds(rounds)
     mechanism = require_mechanism(decomposition)
-    axis = CountAxis(1, validation.MAX_USERS)
+    axis = CountAxis(1, validation.MAX_USERS, 0.0)
     variance = max(map(_gparv_variance, _blankets(mechanism).values()))
     numerator = -2.0 * rounds * variance * math.log(delta)
     start = log(numerator) - 2.0 * math.log(eps) if eps else math.inf
-    target = _target(eps, delta, rounds, USERS_RTOLS)
-    unsafe_end, safe_end = _meet_target(
-        target, lambda n: _Deployment(mechanism, int(n), rounds), axis, start
+    search = _TargetSearch(
+        _target(eps, delta, rounds), lambda n: _Deployment(mechanism, int(n), rounds), axis
     )
-    return Enclosure(
-        1 if unsafe_end is None else unsafe_end + 1,
-        math.inf if safe_end is None else safe_end,
-    )
+
+    def users() -> Enclosure:
+        return Enclosure(
+            1 if search.unsafe_end is None else search.unsafe_end + 1,
+            math.inf if search.safe_end is None else search.safe_end,
+        )
+
+    with enclosed_so_far(users):
+        search.run(start)
+    return users()
 
 
 def _blankets(mechanism: Decomposition | Randomizer) -> Mapping[str, Decomposition]:
@@ -301,18 +308,22 @@ def most_rounds(
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
-    target = _ComposedTarget(eps, delta, (*(x for x in ROUNDS_RTOLS if x > rtol), rtol))
     loss = max(typical_loss(blanket, n) for blanket in _blankets(decomposition).values())
     # ε is about √(2 T log(1/δ)) times the typical loss of one round.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(loss) - log(eps)) if eps else math.inf
-    axis = CountAxis(validation.MAX_ROUNDS, 1)
-    unsafe_end, safe_end = _meet_target(
-        target, lambda rounds: _Deployment(decomposition, n, int(rounds)), axis, start
-    )
-    return Enclosure(
-        0 if safe_end is None else safe_end,
-        math.inf if unsafe_end is None else unsafe_end - 1,
-    )
+    axis = CountAxis(validation.MAX_ROUNDS, 1, 0.0)
+    target = _ComposedTarget(eps, delta, (*(x for x in COMPOSED_RTOLS if x > rtol), rtol))
+    search = _TargetSearch(target, lambda rounds: _Deployment(decomposition, n, int(rounds)), axis)
+
+    def rounds() -> Enclosure:
+        return Enclosure(
+            0 if search.safe_end is None else search.safe_end,
+            math.inf if search.unsafe_end is None else search.unsafe_end - 1,
+        )
+
+    with enclosed_so_far(rounds):
+        search.run(start)
+    return rounds()
 
 
 class _Deployment(NamedTuple):
@@ -325,51 +336,75 @@ class _Deployment(NamedTuple):
 
 @dataclass(frozen=True)
 class _Target(ABC):
-    """A target (ε, δ) and the relative widths at which divergences are compared with it, in turn.
-
-    For the search over all datasets, ``search_rtol`` is the relative width to aim at and
-    ``max_probes`` the largest number of points.
-    """
+    """A target (ε, δ), with which some quantity of a deployment is compared."""
 
     eps: float
     delta: float
+    # The relative widths to which the quantity is enclosed, in turn, until it tells the side.
     rtols: Sequence[float]
-    search_rtol: float
-    max_probes: int
 
-    def compare_blankets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
-        """Compare the upper bound by blankets, or the bounds by a decomposition."""
-        blankets = _blankets(deployment.mechanism)
-        return self.compare(deployment, blankets, candidates_to_ask, expected_margin)
+    # Most comparisons of the bound for all datasets with the target.
+    max_suprema: ClassVar[int]
+    # Relative width of users or rounds at which the search by that bound ends.
+    count_rtol: ClassVar[float]
 
-    def compare_datasets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
-        """Compare the lower bound by datasets."""
-        pairs = self.dataset_pairs(deployment)
-        return self.compare(deployment, pairs, pairs_to_try, expected_margin)
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest value of the quantity that meets the target."""
 
     @abstractmethod
-    def compare(
+    def enclose(
         self,
         deployment: _Deployment,
         decompositions: Mapping[str, Decomposition],
         select: Selection,
-        expected_margin: float,
-    ) -> Comparison:
-        """Compare the largest divergence of the decompositions with the target.
+        rtol: float,
+    ) -> Enclosure:
+        """Return the largest value of the quantity among decompositions."""
 
-        `expected_margin` may be used to leave out widths that could not tell the margin from 0.
-        """
+    @abstractmethod
+    def margin(self, value: float) -> float:
+        """Return log(log D / log δ) where the quantity has this value, an estimate."""
 
     @abstractmethod
     def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
         """Return decompositions that bound a randomizer from below, by name."""
 
     @abstractmethod
-    def all_datasets_excess(self, deployment: _Deployment) -> tuple[bool, float]:
-        """Return whether all datasets of a randomizer meet the target, and a log to steer by.
+    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
+        """Compare the bound for all datasets of a randomizer, which may have none."""
 
-        It is 0 where they begin to meet it, positive if they miss it, and inf if there is no bound.
+    def compare_blankets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
+        """Compare the upper bound by blankets, or the bounds by a decomposition."""
+        blankets = _blankets(deployment.mechanism)
+        return self._compare(deployment, blankets, candidates_to_ask, expected_margin)
+
+    def compare_datasets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
+        """Compare the lower bound by datasets."""
+        pairs = self.dataset_pairs(deployment)
+        return self._compare(deployment, pairs, pairs_to_try, expected_margin)
+
+    def _compare(
+        self,
+        deployment: _Deployment,
+        decompositions: Mapping[str, Decomposition],
+        select: Selection,
+        expected_margin: float,
+    ) -> Comparison:
+        """Compare the largest value among decompositions, to the first width that tells.
+
+        Widths that could not tell the expected margin from 0 are left out.
         """
+        for rtol in [x for x in self.rtols if x <= 0.5 * expected_margin] or self.rtols[-1:]:
+            enclosure = self.enclose(deployment, decompositions, select, rtol)
+            if enclosure.upper <= self.largest or enclosure.lower > self.largest:
+                break
+        side = (enclosure.upper <= self.largest) - (enclosure.lower > self.largest)
+        low, high = self.margin(enclosure.upper), self.margin(enclosure.lower)
+        if math.isinf(low) or math.isinf(high):
+            return Comparison(side, side * math.inf if side else 0.0, math.inf)
+        return Comparison(side, 0.5 * (low + high), 0.5 * (high - low))
 
 
 @dataclass(frozen=True)
@@ -377,92 +412,85 @@ class _SingleRoundTarget(_Target):
     """The target of a single round, whose δ at ε is compared."""
 
     rtols: Sequence[float] = DELTA_RTOLS
-    search_rtol: float = SEARCH_RTOL
-    max_probes: int = MAX_PROBES
+    max_suprema = MAX_COMPARISONS
+    count_rtol = 1e-4
 
-    def compare(
+    @property
+    def largest(self) -> float:
+        """See `_Target`."""
+        return self.delta
+
+    def enclose(
         self,
         deployment: _Deployment,
         decompositions: Mapping[str, Decomposition],
         select: Selection,
-        expected_margin: float,
-    ) -> Comparison:
-        """See `_Target`; the widths do not depend on the expected margin."""
-        for rtol in self.rtols:
-            question = BestEffort("delta", deployment.n, self.eps, rtol)
-            _, divergence = largest_answer(decompositions, question, select)
-            side = _side(divergence, self.delta)
-            if side != 0 or divergence.relative_width > rtol:
-                break
-        return _comparison(side, self._margin(divergence.upper), self._margin(divergence.lower))
+        rtol: float,
+    ) -> Enclosure:
+        """See `_Target`."""
+        question = BestEffort("delta", deployment.n, self.eps, rtol)
+        return largest_answer(decompositions, question, select)[1]
 
-    def _margin(self, divergence: float) -> float:
-        """Return log(log D / log δ)."""
-        return log(log(divergence) / math.log(self.delta))
+    def margin(self, value: float) -> float:
+        """See `_Target`."""
+        return log(log(value) / math.log(self.delta))
 
     def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
         """See `_Target`."""
         assert isinstance(deployment.mechanism, Randomizer)
         return deployment.mechanism.known_datasets()
 
-    def all_datasets_excess(self, deployment: _Deployment) -> tuple[bool, float]:
+    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
         """See `_Target`."""
         assert isinstance(deployment.mechanism, Randomizer)
-        crowds, n = deployment.mechanism.crowds(), deployment.n
-        unsettled = unsettled_crowds(crowds, self.eps, self.delta, n)
-        return excess(both_directions(unsettled), self.eps, n, self.delta)
+        crowds = deployment.mechanism.crowds()
+        if not crowds:
+            return NO_COMPARISON
+        unsettled = unsettled_crowds(crowds, self.eps, self.delta, deployment.n)
+        return compare_suprema(both_directions(unsettled), self.eps, deployment.n, self.delta)
 
 
 @dataclass(frozen=True)
 class _ComposedTarget(_Target):
     """The target of rounds together, whose ε at δ is compared: δ at ε may be far smaller."""
 
-    search_rtol: float = COMPOSED_SEARCH_RTOL
-    max_probes: int = MAX_COMPOSED_PROBES
+    rtols: Sequence[float] = COMPOSED_RTOLS
+    max_suprema = MAX_COMPOSED_SUPREMA
+    count_rtol = 2e-3
 
-    def compare(
+    @property
+    def largest(self) -> float:
+        """See `_Target`."""
+        return self.eps
+
+    def enclose(
         self,
         deployment: _Deployment,
         decompositions: Mapping[str, Decomposition],
         select: Selection,
-        expected_margin: float,
-    ) -> Comparison:
+        rtol: float,
+    ) -> Enclosure:
         """See `_Target`; all decompositions are composed together, without a selection."""
-        rtols = [rtol for rtol in self.rtols if rtol <= 0.5 * expected_margin] or self.rtols[-1:]
-        for rtol in rtols:
-            composed = compose([(tuple(decompositions.values()), deployment.n, deployment.rounds)])
-            eps = reached(partial(composed.epsilon, self.delta, rtol=rtol))
-            side = _side(eps, self.eps)
-            # An ε that is wider than `rtol` may still be narrower at the next width.
-            if side != 0:
-                break
-        is_final = rtol == self.rtols[-1]
-        return _comparison(side, self._margin(eps.upper), self._margin(eps.lower), is_final)
+        composed = compose([(tuple(decompositions.values()), deployment.n, deployment.rounds)])
+        return reached(partial(composed.epsilon, self.delta, rtol=rtol))
 
-    def _margin(self, eps: float) -> float:
-        """Return log(log D / log δ) as it changes with ε: log(1/δ) is about proportional to ε²."""
-        return 2.0 * (log(self.eps) - log(eps))
+    def margin(self, value: float) -> float:
+        """See `_Target`; log(1/δ) is about proportional to ε²."""
+        return 2.0 * (log(self.eps) - log(value))
 
     def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
         """See `_Target`."""
         pairs = _round(deployment).lower_decompositions
         return {str(i): pair for i, pair in enumerate(pairs)}
 
-    def all_datasets_excess(self, deployment: _Deployment) -> tuple[bool, float]:
+    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
         """See `_Target`."""
-        round_, upper = _round(deployment), math.inf
-        with suppress(WorkError):
-            if round_.crowds:
-                law = pessimistic_sum([round_], LATTICE_DENSITY, 0.05 * self.delta)
-                upper = smallest_eps(law, self.delta)
-        return upper <= self.eps, DELTA_POWER * (log(upper) - log(self.eps))
-
-
-def _target(eps: float, delta: float, rounds: int, composed_rtols: Sequence[float]) -> _Target:
-    """Return the target of a number of rounds; several are compared at `composed_rtols`."""
-    if rounds == 1:
-        return _SingleRoundTarget(eps, delta)
-    return _ComposedTarget(eps, delta, composed_rtols)
+        round_ = _round(deployment)
+        if not round_.crowds:
+            return NO_COMPARISON
+        law = pessimistic_sum([round_], LATTICE_DENSITY, 0.05 * self.delta)
+        eps = smallest_eps(law, self.delta)
+        return Comparison(1 if eps <= self.eps else -1, self.margin(eps), 0.0)
 
 
 def _round(deployment: _Deployment) -> Round:
@@ -471,81 +499,75 @@ def _round(deployment: _Deployment) -> Round:
     return round_of(deployment.mechanism, deployment.n, deployment.rounds)
 
 
-def _side(enclosure: Enclosure, largest: float) -> int:
-    """Return 1 if the value is certainly at most `largest`, −1 if certainly above, else 0."""
-    if enclosure.upper <= largest:
-        return 1
-    return -1 if enclosure.lower > largest else 0
+class _TargetSearch:
+    """The closest points of an axis that certainly miss and certainly meet a target.
 
-
-def _comparison(side: int, low: float, high: float, is_final: bool = False) -> Comparison:
-    """Return a comparison whose margin lies between `low` and `high`."""
-    if math.isinf(low) or math.isinf(high):
-        return Comparison(side, side * math.inf if side else 0.0, math.inf, is_final)
-    return Comparison(side, 0.5 * (low + high), 0.5 * (high - low), is_final)
-
-
-def _meet_target(
-    target: _Target, deployment_at: Callable[[float], _Deployment], axis: Axis, start: float
-) -> tuple[float | None, float | None]:
-    """Return the closest points that certainly miss and certainly meet the target, None if unknown.
-
-    `start` estimates on the scale of the axis where the target begins to be met. Blankets
+    ``unsafe_end`` misses it and ``safe_end`` meets it; None stands for an unknown end. Blankets
     show that a mechanism meets the target, and datasets that it misses it. If these leave a gap,
     the bound for all datasets may show that more points meet it.
     """
-    unsafe_end, safe_end = bracket_target(
-        lambda x, margin: target.compare_blankets(deployment_at(x), margin), axis, start
-    )
-    if isinstance(deployment_at(axis.point(start)).mechanism, Decomposition):
-        return unsafe_end, safe_end
-    unsafe_end, _ = bracket_target(
-        lambda x, margin: target.compare_datasets(deployment_at(x), margin),
-        axis,
-        start if safe_end is None else axis.scale(safe_end),
-    )
-    if safe_end is None:
-        return unsafe_end, safe_end
-    is_narrow = unsafe_end is not None and axis.is_narrow(unsafe_end, safe_end)
-    # The bound for all datasets can give a little more of ε₀, which takes long for several rounds.
-    gains_eps0 = isinstance(target, _SingleRoundTarget) and isinstance(axis, Eps0Axis)
-    if is_narrow and not gains_eps0:
-        return unsafe_end, safe_end
-    return unsafe_end, _meet_by_all_datasets(target, deployment_at, axis, unsafe_end, safe_end)
 
+    def __init__(
+        self,
+        target: _Target,
+        deployment_at: Callable[[float], _Deployment],
+        axis: Axis,
+    ) -> None:
+        self.unsafe_end: float | None = None
+        self.safe_end: float | None = None
+        self._target, self._deployment_at, self._axis = target, deployment_at, axis
 
-def _meet_by_all_datasets(
-    target: _Target,
-    deployment_at: Callable[[float], _Deployment],
-    axis: Axis,
-    unsafe_end: float | None,
-    safe_end: float,
-) -> float:
-    """Return the least private point between two ends that all datasets meet, else `safe_end`.
+    def run(self, start: float) -> None:
+        """Find the ends; `start` estimates on the scale where the target begins to be met.
 
-    The search runs over e to the power of the scale, which is positive, such as n.
-    """
+        If the work budget is spent, the ends are those that were found before.
+        """
+        mechanism = self._deployment_at(self._axis.point(start)).mechanism
+        blankets = AxisSearch(self._axis)
+        try:
+            blankets.run(self._by(self._target.compare_blankets), start)
+        finally:
+            self.safe_end = blankets.safe_end
+            if isinstance(mechanism, Decomposition):
+                self.unsafe_end = blankets.unsafe_end
+        if isinstance(mechanism, Decomposition):
+            return
+        datasets = AxisSearch(self._axis)
+        if self.safe_end is not None:
+            start = self._axis.scale(self.safe_end)
+        try:
+            datasets.run(self._by(self._target.compare_datasets), start)
+        finally:
+            self.unsafe_end = datasets.unsafe_end
+        if self.safe_end is not None:
+            self._meet_by_all_datasets()
 
-    @cache
-    def excess_at(point: float) -> tuple[bool, float]:
-        return target.all_datasets_excess(deployment_at(point))
+    def _by(
+        self, compare: Callable[[_Deployment, float], Comparison]
+    ) -> Callable[[float, float], Comparison]:
+        """Return a comparison of points of the axis."""
+        return lambda point, margin: compare(self._deployment_at(point), margin)
 
-    start, end = (
-        axis.scale(axis.least_private if unsafe_end is None else unsafe_end),
-        axis.scale(safe_end),
-    )
-    if isinstance(axis, CountAxis) and unsafe_end is not None:
-        # The first number that may meet the target is the next one.
-        start += 2.02 * axis.resolution(start)
-    low, high = math.exp(min(start, end)), math.exp(end)
-    smallest = smallest_point(
-        lambda x: excess_at(axis.point(math.log(x))),
-        low,
-        high,
-        target.search_rtol,
-        target.max_probes,
-    )
-    return axis.point(math.log(smallest)) if smallest < high else safe_end
+    def _meet_by_all_datasets(self) -> None:
+        """Move ``safe_end`` to the least private point found that all datasets meet."""
+        axis = self._axis
+        if isinstance(axis, CountAxis):
+            axis = replace(axis, rtol=self._target.count_rtol)
+        unsafe_end = axis.least_private if self.unsafe_end is None else self.unsafe_end
+        assert self.safe_end is not None
+        if axis.is_narrow(unsafe_end, self.safe_end):
+            return
+        search = AxisSearch(axis, (unsafe_end, self.safe_end))
+        # The bound is mostly close to the end that datasets show.
+        start = axis.scale(unsafe_end)
+        try:
+            search.run(
+                lambda x, _: self._target.compare_all_datasets(self._deployment_at(x)),
+                start + 2.02 * axis.resolution(start),
+                self._target.max_suprema,
+            )
+        finally:
+            self.safe_end = search.safe_end
 
 
 @dataclass(frozen=True)

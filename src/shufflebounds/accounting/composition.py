@@ -3,11 +3,15 @@
 Upper ends hold for rounds that are chosen adaptively. Each round is dominated by the larger of both
 directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends
 are those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
+
+The curves of the rounds are rounded to a lattice of privacy losses, up and down. A finer lattice
+gives closer ends. `_LatticeSearch` chooses the lattices; enclosures of every lattice hold.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,76 +34,54 @@ from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
-from shufflebounds.core.work import WorkError, limited, reserve
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError, reached
+from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer
 
-# Largest number of ordered pairs of inputs for which the bound for all datasets is composed. Each
-# point of a round asks for all of them. Speed and width only (benchmarks/mechanisms.py).
-MAX_PAIRS = 60
-# Largest number of laws of other users times components for that bound. Speed and width only.
+# Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
+# replaced by few that cover all, if there are such. Each point of a round may ask for all of them.
+# Speed and width only (benchmarks/mechanisms.py).
+MAX_PAIRS = 30
+# Largest number of laws of other users times components for that bound: eight reports of 256-RR
+# have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
-# Most dataset pairs whose lower ends are composed. Speed and width only.
+# Most dataset pairs whose lower ends are composed, those of the largest typical loss. Speed and
+# width only.
 MAX_DATASETS = 4
-# Up to this number of ordered pairs of inputs, all are composed. More are replaced by a single one
-# that covers all, if there is one.
-MAX_PAIRS_LISTED = 8
-# Values of δ at which the worst dataset pair is composed too: rare losses may count more than
-# typical ones.
-RARE_DELTAS = (1e-3, 1e-8)
-# Relative width of enclosures of δ that choose dataset pairs or guess the size of δ.
-ROUGH_RTOL = 0.05
-# Most dataset pairs that are compared at such a δ. Speed only.
-MAX_DATASETS_COMPARED = 20
-# Most components of a dataset pair for which more than one pair is composed. Speed only.
+# Most components of a dataset pair for which more than one pair is composed: eight reports of
+# 256-RR take ten times as long with four. Speed only.
 MAX_COMPONENTS_COMPARED = 110
+# Relative width of the enclosure of a single round's δ that guesses the size of δ of all rounds.
+ROUGH_RTOL = 0.05
 # Relative width of ε where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
 # Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
-# Relative width of ε times the square of the lattice points per standard deviation, an estimate.
-LATTICE_WIDTH = 0.65
-# The same with a margin, for goals of the default width or less: a few more lattice points save a
-# second lattice (benchmarks/mechanisms.py).
-FINE_LATTICE_WIDTH = 0.9
-# Most lattices that are tried after the planned ones. Enclosures of every lattice hold.
-MAX_REFINEMENTS = 6
+# Relative width of ε times the square of the lattice points per standard deviation, an estimate
+# with a margin: a few more lattice points save a second lattice (benchmarks/mechanisms.py).
+LATTICE_WIDTH = 0.9
+# Most lattices that are tried, each finer than the one before.
+MAX_LATTICES = 7
 # Factor by which an upper end must fall for a lattice to count as a gain.
 GAIN = 0.9
-# Points per standard deviation above which a coarse lattice always comes first.
-FINE_DENSITY = 100.0
-# Points of a coarse lattice, as a share of those of the fine one.
-COARSE_SHARE = 0.2
-# Points per standard deviation below which a coarse lattice is not worth its time.
-MIN_COARSE_DENSITY = 5.0
-# Most points per standard deviation of a coarse lattice.
-COARSE_DENSITY = 24.0
-# Width that a coarse lattice leaves open, in units of the goal.
-COARSE_WIDTH = 60.0
-# Points per standard deviation of the lattice that is tried when the work budget is spent.
-COARSEST_DENSITY = 6.0
-# Largest 2 log 1/δ for which the size of δ is guessed well. Above, a coarse lattice comes first.
-MAX_SHALLOW_DEPTH = 100.0
+# Points per standard deviation of the coarse lattice that tells which datasets and bounds matter.
+# It leaves a relative width of about 2 %.
+COARSE_DENSITY = 6.0
+# Ratio of two bounds above which the coarse lattice may fail to distinguish them.
+CLOSE_RATIO = 0.94
+# Most lattice points per standard deviation of the bound for all datasets, where a point may cost
+# 0.1 s.
+CROWD_DENSITY = 24.0
 # Share of the guess that stands for δ where no lower bound is known.
 UNKNOWN_SHARE = 1e-21
 # Largest number of kinds of rounds that are composed without rounding their numbers of users.
 MAX_KINDS = 100
 # Number of values to which numbers of users are rounded otherwise.
 MAX_ROUNDED_USERS = 48
-# Most lattice points per standard deviation of the all-datasets bound, where a point costs 5 ms.
-CROWD_DENSITY = 64.0
-# The same for many pairs of inputs or patterns that are not listed, where a point costs 0.1 s.
-SLOW_CROWD_DENSITY = 16.0
-# Largest number of pairs of inputs of a round whose composition stays within the work budget.
-MAX_COMPOSED_PAIRS = 300
-
-# A function that returns a bound by a lattice, given its points per standard deviation, the rounds,
-# and a lower bound of the answer.
-LatticeBound = Callable[[float, Sequence[Round], float], float]
 
 
 def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
@@ -110,16 +92,24 @@ def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
     """
     n = validation.users(n)
     crowds = both_directions(randomizer.crowds())
-    if len(crowds) > MAX_PAIRS_LISTED or not _are_affordable(crowds):
+    if not _are_affordable(crowds):
         crowds = both_directions(randomizer.few_crowds())
-        if any(crowd.kinds and supremum(crowd, 0.0, n) >= 1.0 for crowd in crowds):
-            crowds = []  # the bound is trivial if the parts differ too much
+    # The bound for patterns of inputs that are not listed is trivial if the parts differ too much.
+    is_trivial = any(crowd.kinds and supremum(crowd, 0.0, n) >= 1.0 for crowd in crowds)
+    if is_trivial or not _are_affordable(crowds):
+        crowds = []
+
+    def rank(decomposition: Decomposition) -> tuple[float, int]:
+        return -float(f"{typical_loss(decomposition, n):.3g}"), len(decomposition)
+
+    pairs = sorted(most_telling(randomizer.known_datasets().values()), key=rank)
+    are_small = len(pairs[0]) <= MAX_COMPONENTS_COMPARED
     return Round(
         tuple(randomizer.blankets().values()),
         n,
         times,
-        tuple(_selected_datasets(list(randomizer.known_datasets().values()), n)),
-        tuple(crowds) if _are_affordable(crowds) else (),
+        tuple(pairs[: MAX_DATASETS if are_small else 1]),
+        tuple(crowds),
         randomizer.simple_bound(),
     )
 
@@ -130,48 +120,183 @@ def _are_affordable(crowds: Sequence[Crowd]) -> bool:
     return len(crowds) <= MAX_PAIRS and size <= MAX_LAW_SIZE
 
 
-def _selected_datasets(pairs: Sequence[Decomposition], n: int) -> list[Decomposition]:
-    """Return at most `MAX_DATASETS` of the dataset pairs.
+class _CompositionQuestion(ABC):
+    """What is asked of many rounds: ε at a δ, or δ at an ε.
 
-    They are those with the largest typical loss and the worst one at each δ in `RARE_DELTAS`.
+    ``rounds`` are all rounds. Methods that take rounds may be given fewer bounds of each.
     """
 
-    def rank(decomposition: Decomposition) -> tuple[float, int]:
-        return -float(f"{typical_loss(decomposition, n):.3g}"), len(decomposition)
+    rounds: Sequence[Round]
 
-    ranked = sorted(most_telling(pairs), key=rank)
-    if len(ranked[0]) > MAX_COMPONENTS_COMPARED:
-        return ranked[:1]
-    if not MAX_DATASETS < len(pairs) <= MAX_DATASETS_COMPARED:
-        return ranked[:MAX_DATASETS]
-    selection = ranked[: MAX_DATASETS - len(RARE_DELTAS)]
-    for delta in RARE_DELTAS:
-        # Another pair may have a larger δ at the ε where the first one has that δ.
-        eps = reached(partial(single_shuffle.epsilon, ranked[0], n, delta, rtol=ROUGH_RTOL)).lower
-        at = min(eps, LARGEST_EPS)
-        lower_deltas = [Problem.of(pair, n).delta(at, ROUGH_RTOL).lower for pair in pairs]
-        worst = pairs[lower_deltas.index(max(lower_deltas))]
-        selection += [worst] * all(worst is not pair for pair in selection)
-    return selection
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The question in words."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> float:
+        """The relative error of the answer over that of ε."""
+
+    @abstractmethod
+    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+        """Return an upper bound by a lattice of `density` points per standard deviation.
+
+        `lower` is a lower bound of the answer.
+        """
+
+    @abstractmethod
+    def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+        """Return a lower bound by a lattice, whose arguments are those of `lattice_upper`."""
+
+    @abstractmethod
+    def lattice_floor(self, density: float, lower: float) -> float:
+        """Return a lower bound of the value that `lattice_upper` approximates; inf if unknown."""
+
+    @abstractmethod
+    def single_rounds(self) -> Enclosure:
+        """Return bounds that single rounds give: basic composition, and the largest round."""
+
+    def _sum_of_rounds(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
+        """Return the sum over all rounds of the largest upper end of their decompositions."""
+        worst = [
+            round_.times
+            * max(reached(partial(ask, part, round_.n)).upper for part in round_.decompositions)
+            for round_ in self.rounds
+        ]
+        return math.fsum(worst) * (1.0 + 8.0 * U)
+
+    def _largest_round(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
+        """Return the largest lower end of a single round on a pair of datasets."""
+        return max(
+            (
+                reached(partial(ask, pair, round_.n)).lower
+                for round_ in self.rounds
+                for pair in round_.lower_decompositions
+            ),
+            default=0.0,
+        )
+
+    def _share(self, whole: float) -> float:
+        """Return an equal share for each round, rounded down."""
+        return whole / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
 
 
 @dataclass(frozen=True)
-class _CompositionQuestion:
-    """The functions that bound ε or δ of many rounds.
+class _EpsilonOfRounds(_CompositionQuestion):
+    """The smallest ε at ``delta``, which is at most ``end``, to a relative width of ``goal``."""
 
-    ``lattice_upper`` and ``lattice_lower`` return bounds by a lattice. ``lattice_floor`` returns a
-    lower bound of the value that ``lattice_upper`` approximates, given a density and a lower bound
-    of the answer. ``single_rounds_upper`` and ``single_round_lower`` return bounds from single
-    rounds. ``depth`` is the relative error of δ divided by that of ε, 1 if ε is asked for.
+    rounds: Sequence[Round]
+    delta: float
+    end: float
+    goal: float
+
+    @property
+    def depth(self) -> float:
+        """See `_CompositionQuestion`."""
+        return 1.0
+
+    @property
+    def name(self) -> str:
+        """The question in words."""
+        return f"epsilon at delta = {self.delta!r}"
+
+    @property
+    def _level(self) -> float:
+        """The mass that a lattice may neglect."""
+        return self.delta * min(0.05, 0.05 * self.goal * max(1.0, -2.0 * math.log(self.delta)))
+
+    def lattice_upper(self, density: float, rounds: Sequence[Round], _: float) -> float:
+        """See `_CompositionQuestion`."""
+        loss_sum = pessimistic_sum(rounds, density, self._level)
+        return min(smallest_eps(loss_sum, self.delta), self.end)
+
+    def lattice_lower(self, density: float, rounds: Sequence[Round], _: float) -> float:
+        """See `_CompositionQuestion`."""
+        loss_sums = optimistic_sums(rounds, density, self._level)
+        return max((largest_eps(loss_sum, self.delta) for loss_sum in loss_sums), default=0.0)
+
+    def lattice_floor(self, density: float, _: float) -> float:
+        """See `_CompositionQuestion`."""
+        loss_sum = dominated_sum(self.rounds, density, self._level)
+        return math.inf if loss_sum is None else largest_eps(loss_sum, self.delta)
+
+    def single_rounds(self) -> Enclosure:
+        """See `_CompositionQuestion`; each round has an equal share of δ."""
+        share = self._share(self.delta)
+        upper = math.inf
+        if share >= validation.MIN_DELTA:
+            upper = self._sum_of_rounds(lambda part, n: single_shuffle.epsilon(part, n, share))
+        lower = self._largest_round(lambda part, n: single_shuffle.epsilon(part, n, self.delta))
+        return Enclosure(min(lower, upper), upper)
+
+
+@dataclass(frozen=True)
+class _DeltaOfRounds(_CompositionQuestion):
+    """The smallest δ at ``eps``, to a relative width of ``goal``; ``guess`` estimates it."""
+
+    rounds: Sequence[Round]
+    eps: float
+    guess: float
+    goal: float
+
+    @property
+    def name(self) -> str:
+        """The question in words."""
+        return f"delta at eps = {self.eps!r}"
+
+    @property
+    def depth(self) -> float:
+        """The relative error of δ over that of ε, of normal losses."""
+        return max(1.0, -2.0 * math.log(max(self.guess, validation.MIN_DELTA)))
+
+    def _level(self, delta: float) -> float:
+        """Return the mass that a lattice may neglect if the answer is about `delta`."""
+        return 0.05 * self.goal * max(delta, validation.MIN_DELTA)
+
+    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+        """See `_CompositionQuestion`."""
+        delta = lower or UNKNOWN_SHARE * min(self.guess, 0.1)
+        loss_sum = pessimistic_sum(rounds, density, self._level(delta))
+        return min(delta_at(loss_sum, self.eps).upper, 1.0)
+
+    def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+        """See `_CompositionQuestion`; the lattice reaches further until it neglects little of δ."""
+        delta, bound = lower or min(self.guess, 0.1), 0.0
+        for _ in range(8):
+            loss_sums = optimistic_sums(rounds, density, self._level(delta))
+            deltas = (delta_at(loss_sum, self.eps).lower for loss_sum in loss_sums)
+            bound = min(max(deltas, default=0.0), 1.0)
+            if delta <= max(bound, lower, validation.MIN_DELTA):
+                break
+            delta = max(bound, 1e-3 * delta, validation.MIN_DELTA)
+        return bound
+
+    def lattice_floor(self, density: float, lower: float) -> float:
+        """See `_CompositionQuestion`."""
+        loss_sum = dominated_sum(self.rounds, density, self._level(lower))
+        return math.inf if loss_sum is None else delta_at(loss_sum, self.eps).lower
+
+    def single_rounds(self) -> Enclosure:
+        """See `_CompositionQuestion`; each round has an equal share of ε."""
+        share = self._share(self.eps)
+        upper = self._sum_of_rounds(lambda part, n: single_shuffle.delta(part, share, n))
+        lower = self._largest_round(lambda part, n: single_shuffle.delta(part, self.eps, n))
+        return Enclosure(min(lower, upper, 1.0), min(upper, 1.0))
+
+
+@dataclass(frozen=True)
+class _LatticePlan:
+    """Which lattices narrow an answer.
+
+    ``density`` is the number of points per standard deviation that should be enough. A coarse
+    lattice comes first if ``is_coarse_first``; it tells which datasets and bounds matter.
+    ``rounds_users`` says that the rounds are of too many kinds to compose each.
     """
 
-    name: str
-    lattice_upper: LatticeBound
-    lattice_lower: LatticeBound
-    lattice_floor: Callable[[float, float], float]
-    single_rounds_upper: Callable[[], float]
-    single_round_lower: Callable[[], float]
-    depth: float
+    density: float
+    is_coarse_first: bool
+    rounds_users: bool
 
 
 @dataclass
@@ -201,46 +326,36 @@ class _LatticeSearch:
         high = min(self.enclosure.upper, upper)
         self.enclosure = Enclosure(min(max(self.enclosure.lower, lower), high), high)
 
-    def use_lattice(
-        self, density: float, rounds: Sequence[Round], *, also_upper: bool = True
-    ) -> None:
-        """Use the bounds by a lattice, only the lower one if not `also_upper`."""
-        question, low = self.question, self.enclosure.lower
-        # The upper bound may be affordable although the lower one is not.
-        with suppress(WorkError):
-            low = max(low, question.lattice_lower(density, rounds, low))
+    def use_lattice(self, density: float, rounds: Sequence[Round]) -> None:
+        """Use the bounds by a lattice."""
+        low = self.question.lattice_lower(density, rounds, self.enclosure.lower)
         self.intersect(low, math.inf)
-        if not also_upper:
-            return
-        max_density = min(
-            (_max_density(round_.crowds) for round_ in rounds if round_.crowds), default=density
-        )
-        high = question.lattice_upper(min(density, max_density), rounds, low)
-        self.intersect(max(low, question.single_round_lower()) if low < 0.5 * high else low, high)
+        if any(round_.crowds for round_ in rounds):
+            density = min(density, CROWD_DENSITY)
+        high = self.question.lattice_upper(density, rounds, self.enclosure.lower)
+        self.intersect(0.0, high)
 
     def refine(self, density: float, rounds: Sequence[Round]) -> None:
-        """Use finer lattices as long as they narrow the enclosure."""
-        for _ in range(MAX_REFINEMENTS):
+        """Use a lattice of this density and then finer ones, as long as they help."""
+        for _ in range(MAX_LATTICES):
+            before = self.enclosure
+            self.use_lattice(density, rounds)
             if not self.is_exact and self.enclosure.relative_width > self.goal:
-                lower = self.enclosure.lower
-                self.floor = max(self.floor, self.question.lattice_floor(density, lower))
+                floor = self.question.lattice_floor(density, self.enclosure.lower)
+                self.floor = max(self.floor, floor)
             if self.is_done():
                 return
-            before = self.enclosure
-            width = 1.0 - max(self.floor, before.lower) / before.upper
-            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.goal)))
-            self.use_lattice(density, rounds)
             is_stuck = self.enclosure.lower == before.lower == 0.0
             if is_stuck and self.enclosure.upper > GAIN * before.upper:
                 return  # a finer lattice would not narrow the enclosure
+            width = 1.0 - max(self.floor, self.enclosure.lower) / self.enclosure.upper
+            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.goal)))
 
-    def use_fallbacks(self, rounds: Sequence[Round]) -> None:
-        """Use the bounds of single rounds and of the coarsest lattice, with a reserve of work."""
-        with reserve():
-            self.intersect(0.0, max(self.question.single_rounds_upper(), self.enclosure.lower))
-        if not self.enclosure.lower > 0.0:
-            with reserve(), suppress(WorkError):
-                self.use_lattice(COARSEST_DENSITY, rounds)
+    def use_single_rounds(self) -> None:
+        """Use the bounds of single rounds, even if the work budget is spent."""
+        with budget(RESERVE), suppress(WorkError):
+            bounds = self.question.single_rounds()
+            self.intersect(bounds.lower, bounds.upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,33 +436,7 @@ class Composed:
         if self.delta_limit() > delta:
             return Enclosure(math.inf, math.inf)
         end = self.largest_loss()
-        depth = max(1.0, -2.0 * math.log(delta))
-
-        level = delta * min(0.05, 0.05 * goal * depth)
-
-        def lattice_floor(density: float, _: float) -> float:
-            loss_sum = dominated_sum(self.rounds, density, level)
-            return math.inf if loss_sum is None else largest_eps(loss_sum, delta)
-
-        def lattice_upper(density: float, rounds: Sequence[Round], _: float) -> float:
-            return min(smallest_eps(pessimistic_sum(rounds, density, level), delta), end)
-
-        def lattice_lower(density: float, rounds: Sequence[Round], _: float) -> float:
-            loss_sums = optimistic_sums(rounds, density, level)
-            return max((largest_eps(loss_sum, delta) for loss_sum in loss_sums), default=0.0)
-
-        def single_round_lower() -> float:
-            return max(_single_round_lower_bound(round_, delta) for round_ in self.rounds)
-
-        question = _CompositionQuestion(
-            f"epsilon at delta = {delta!r}",
-            lattice_upper,
-            lattice_lower,
-            lattice_floor,
-            partial(self._single_rounds_epsilon, delta),
-            single_round_lower,
-            depth=1.0,
-        )
+        question = _EpsilonOfRounds(self.rounds, delta, end, goal)
         outcomes = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
         return self._answer(question, outcomes, goal, rtol)
 
@@ -386,40 +475,7 @@ class Composed:
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
-        guess = self._guess(eps)
-        depth = max(1.0, -2.0 * math.log(max(guess, validation.MIN_DELTA)))
-        share = 0.05 * goal
-
-        def lattice_floor(density: float, lower: float) -> float:
-            loss_sum = dominated_sum(self.rounds, density, share * max(lower, validation.MIN_DELTA))
-            return math.inf if loss_sum is None else delta_at(loss_sum, eps).lower
-
-        def lattice_upper(density: float, rounds: Sequence[Round], lower: float) -> float:
-            level = lower or UNKNOWN_SHARE * min(guess, 0.1)
-            loss_sum = pessimistic_sum(rounds, density, share * max(level, validation.MIN_DELTA))
-            return min(delta_at(loss_sum, eps).upper, 1.0)
-
-        def lattice_lower(density: float, rounds: Sequence[Round], lower: float) -> float:
-            level, bound = lower or min(guess, 0.1), 0.0
-            for _ in range(8):
-                loss_sums = optimistic_sums(rounds, density, share * level)
-                bound = min(
-                    max((delta_at(loss_sum, eps).lower for loss_sum in loss_sums), default=0.0), 1.0
-                )
-                if level <= max(bound, lower, validation.MIN_DELTA):
-                    break
-                level = max(bound, 1e-3 * level, validation.MIN_DELTA)
-            return bound
-
-        question = _CompositionQuestion(
-            f"delta at eps = {eps!r}",
-            lattice_upper,
-            lattice_lower,
-            lattice_floor,
-            partial(self._single_rounds_delta, eps),
-            lambda: 0.0,
-            depth,
-        )
+        question = _DeltaOfRounds(self.rounds, eps, self._guess(eps), goal)
         outcomes = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
         return self._answer(question, outcomes, goal, rtol)
 
@@ -434,20 +490,23 @@ class Composed:
         # The sums of few outcomes are exact: theory keeps the ends apart, and no lattice helps.
         if self._few_outcomes is not None and not search.is_exact and rtol is None:
             return start
-        # If the work budget is spent, the enclosure so far is the answer.
-        with suppress(WorkError):
-            self._run_plan(search)
-        if search.enclosure.relative_width > goal:
-            search.use_fallbacks(self._blankets())
+
+        def enclosure_without_work() -> Enclosure:
+            search.use_single_rounds()
+            return search.enclosure
+
+        with enclosed_so_far(enclosure_without_work):
+            if not search.is_done():
+                self._narrow(search, self._plan(question, goal))
+        if not search.is_done():
+            search.use_single_rounds()
         enclosure = search.enclosure
         if enclosure.relative_width > goal and (rtol is not None or not search.is_done()):
-            are_few = self._most_decompositions() <= MAX_COMPOSED_PAIRS
-            advice = "a larger rtol" if are_few else "fewer inputs that are not alike"
             raise PrecisionError(
                 f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
                 f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; {advice} "
-                "would help",
+                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; a larger "
+                "rtol would help",
                 enclosure,
             )
         return enclosure
@@ -465,81 +524,37 @@ class Composed:
         upper = min(bound(above), end)
         return Enclosure(min(max(map(bound, below), default=0.0), upper), upper)
 
-    def _run_plan(self, search: _LatticeSearch) -> None:
-        """Try the planned lattices, from coarse to fine."""
-        if search.is_done():
+    def _plan(self, question: _CompositionQuestion, goal: float) -> _LatticePlan:
+        """Return which lattices to use, from the rounds and the goal alone."""
+        has_crowds = any(round_.crowds for round_ in self.rounds)
+        has_datasets = any(len(round_.datasets or ()) > 1 for round_ in self.rounds)
+        return _LatticePlan(
+            density=math.sqrt(LATTICE_WIDTH * question.depth / goal),
+            is_coarse_first=has_crowds or has_datasets,
+            rounds_users=len({round_.kind for round_ in self.rounds}) > MAX_KINDS,
+        )
+
+    def _narrow(self, search: _LatticeSearch, plan: _LatticePlan) -> None:
+        """Use the lattices of the plan, and finer ones if these are not enough."""
+        if plan.rounds_users:
+            self._use_rounded_users(search, 1.5 * plan.density)
             return
         rounds: Sequence[Round] = self.rounds
-        width = FINE_LATTICE_WIDTH if search.goal <= DEFAULT_RTOL else LATTICE_WIDTH
-        density = math.sqrt(width * search.question.depth / search.goal)
-        if self._most_decompositions() > MAX_COMPOSED_PAIRS:
-            search.use_lattice(COARSE_DENSITY, rounds, also_upper=False)
-            return
-        if len({round_.kind for round_ in rounds}) > MAX_KINDS:
-            self._use_rounded_users(search, 1.5 * density)
-            return
-        has_crowds = any(round_.crowds for round_ in rounds)
-        has_datasets = any(len(round_.datasets or ()) > 1 for round_ in rounds)
-        coarse, coarse_upper = min(COARSE_SHARE * density, COARSE_DENSITY), math.inf
-        is_unsure = has_crowds or has_datasets or search.question.depth > MAX_SHALLOW_DEPTH
-        if density > FINE_DENSITY or (coarse > MIN_COARSE_DENSITY and is_unsure):
-            search.use_lattice(coarse, self._blankets())
-            coarse_upper = search.enclosure.upper
-            if has_datasets:
-                lattice_lower = partial(search.question.lattice_lower, coarse)
-                rounds = _without_smaller_datasets(
-                    rounds, lattice_lower, search.enclosure.lower, search.goal
-                )
-        blankets = [replace(round_, crowds=()) for round_ in rounds]
-        # Blankets are fast and often narrow enough, unless a coarse lattice shows that they are far
-        # above the lower end.
-        is_blanket_loose = coarse_upper < math.inf and not _are_close(
-            search.enclosure.lower, coarse_upper, search.goal
-        )
-        if has_crowds and not is_blanket_loose:
-            search.use_lattice(density, blankets)
+        if plan.is_coarse_first:
+            search.use_lattice(COARSE_DENSITY, _blankets(rounds))
+            lattice_lower = partial(search.question.lattice_lower, COARSE_DENSITY)
+            rounds = _without_smaller_datasets(rounds, lattice_lower, search.enclosure.lower)
+            # The blankets may be as good as the bound for all datasets, which takes long.
+            if search.enclosure.lower > CLOSE_RATIO * search.enclosure.upper:
+                search.use_lattice(plan.density, _blankets(rounds))
         if not search.is_done():
-            search.use_lattice(density, rounds)
-        if has_crowds and is_blanket_loose and search.enclosure.upper > GAIN * coarse_upper:
-            search.use_lattice(density, blankets)
-        search.refine(density, rounds)
+            search.refine(plan.density, rounds)
 
     def _use_rounded_users(self, search: _LatticeSearch, density: float) -> None:
         """Use bounds by rounds with numbers of users rounded down and up, which are fewer kinds."""
         fewer_users, more_users = _with_users_rounded(self.rounds, MAX_ROUNDED_USERS)
         low = search.question.lattice_lower(density, more_users, search.enclosure.lower)
         search.intersect(low, search.question.lattice_upper(density, fewer_users, low))
-
-    def _blankets(self) -> list[Round]:
-        """Return the rounds without the bound for all datasets."""
-        return [replace(round_, crowds=()) for round_ in self.rounds]
-
-    def _most_decompositions(self) -> int:
-        """Return the largest number of decompositions of a round."""
-        return max(len(round_.decompositions) for round_ in self.rounds)
-
-    def _single_rounds_epsilon(self, delta: float) -> float:
-        """Return the upper bound of ε by basic composition, each round at an equal share of δ."""
-        share = delta / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
-        if share < validation.MIN_DELTA:
-            return math.inf
-        return self._single_rounds_sum(lambda part, n: single_shuffle.epsilon(part, n, share))
-
-    def _single_rounds_delta(self, eps: float) -> float:
-        """Return the upper bound of δ by basic composition, each round at an equal share of ε."""
-        share = eps / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
-        return min(
-            self._single_rounds_sum(lambda part, n: single_shuffle.delta(part, share, n)), 1.0
-        )
-
-    def _single_rounds_sum(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
-        """Return the sum over all rounds of the largest upper end of their decompositions."""
-        worst = [
-            round_.times
-            * max(reached(partial(ask, part, round_.n)).upper for part in round_.decompositions)
-            for round_ in self.rounds
-        ]
-        return math.fsum(worst) * (1.0 + 8.0 * U)
 
     def _is_exact(self) -> bool:
         """Return whether both ends bound the same quantity, so that a wide gap is a failure."""
@@ -592,31 +607,26 @@ class Composed:
         return max(normal, single)
 
 
-def _max_density(crowds: Sequence[Crowd]) -> float:
-    """Return the most lattice points per standard deviation for the bound by these crowds."""
-    is_slow = len(crowds) > MAX_PAIRS_LISTED or any(crowd.kinds for crowd in crowds)
-    return SLOW_CROWD_DENSITY if is_slow else CROWD_DENSITY
-
-
-def _are_close(low: float, high: float, goal: float) -> bool:
-    """Return whether a coarse lattice may fail to distinguish these bounds."""
-    return low >= math.exp(-COARSE_WIDTH * goal) * high
+def _blankets(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds without the bound for all datasets."""
+    return [replace(round_, crowds=()) for round_ in rounds]
 
 
 def _without_smaller_datasets(
     rounds: Sequence[Round],
     lattice_lower: Callable[[Sequence[Round], float], float],
     lower: float,
-    goal: float,
 ) -> tuple[Round, ...]:
     """Return the rounds without the dataset pairs that certainly have smaller lower ends.
 
     The same pair is taken in all rounds. `lower` is a lower bound of the answer.
     """
     count = max(len(round_.datasets or ()) for round_ in rounds)
+    if count < 2:
+        return tuple(rounds)
     candidates = [tuple(round_.of_datasets([i]) for round_ in rounds) for i in range(count)]
     lows = [lattice_lower(candidate, lower) for candidate in candidates]
-    kept_indices = [i for i in range(count) if _are_close(lows[i], max(lows), goal)]
+    kept_indices = [i for i in range(count) if lows[i] >= CLOSE_RATIO * max(lows)]
     return tuple(round_.of_datasets(kept_indices) for round_ in rounds)
 
 
@@ -697,12 +707,3 @@ def compose(
     total = sum(round_.times for round_ in collected)
     validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
     return Composed(collected)
-
-
-def _single_round_lower_bound(round_: Round, delta: float) -> float:
-    """Return a lower bound of ε of a single round."""
-    enclosures = (
-        reached(partial(single_shuffle.epsilon, pair, round_.n, delta))
-        for pair in round_.lower_decompositions
-    )
-    return max((ends.lower for ends in enclosures), default=0.0)

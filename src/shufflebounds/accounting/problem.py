@@ -39,6 +39,10 @@ class Problem:
         """The outer decomposition of each direction."""
         return [outer for _, outer in self.directions]
 
+    def only(self, end: int) -> Problem:
+        """Return the problem of the inner decompositions alone (0), or of the outer ones (1)."""
+        return Problem(tuple((pair[end], pair[end]) for pair in self.directions), self.n)
+
     def delta(self, eps: float, rtol: float) -> Enclosure:
         """Return an enclosure of the larger D(ε) of all directions."""
         (enclosure,) = largest_divergences([self], [eps], [rtol])

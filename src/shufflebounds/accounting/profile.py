@@ -21,9 +21,9 @@ from shufflebounds.accounting.round_laws import (
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import WorkError, limited
+from shufflebounds.core.work import limited
 from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import Side, lattice_step

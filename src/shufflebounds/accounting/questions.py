@@ -21,7 +21,7 @@ from shufflebounds.accounting.many_pairs import (
     pairs_to_try,
 )
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.single_shuffle import ArrayOf
+from shufflebounds.accounting.single_shuffle import ArrayOf, enclosures_of
 from shufflebounds.accounting.worst_dataset import (
     SUFFICIENT_GAP,
     all_datasets_delta,
@@ -32,7 +32,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
-from shufflebounds.core.work import limited
+from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Finer blankets are asked for only if the all-datasets bound exceeds this share of the coarse
@@ -462,11 +462,11 @@ class _Mechanism:
             ends = [("", *pair) for pair in zip(low, high, strict=True)]
         else:
             ends = [self.ends(question) for question in questions]
-        pairs = zip(questions, ends, strict=True)
-        answers = [self.bounds(question, *row).enclosure for question, row in pairs]
-        return Enclosures(
-            np.array([x.lower for x in answers]), np.array([x.upper for x in answers])
-        )
+        answers = [Enclosure(min(low, high), high) for _, low, high in ends]
+        with enclosed_so_far(lambda: enclosures_of(answers)):
+            for i, (question, row) in enumerate(zip(questions, ends, strict=True)):
+                answers[i] = self.bounds(question, *row).enclosure
+        return enclosures_of(answers)
 
     def bounds(
         self, question: BestEffort, others: str, low: float, blanket: float
@@ -475,18 +475,23 @@ class _Mechanism:
 
         The bound for all datasets is computed only if the blanket is not as close already.
         """
-        lower, n = min(low, blanket), question.n
-        upper = blanket
-        if blanket > lower * (1.0 + SUFFICIENT_GAP):
-            if question.quantity == "epsilon":
-                crowds = unsettled_crowds(self.crowds, lower, question.at, n)
-                upper = all_datasets_epsilon(crowds, n, question.at, lower, blanket)
-            else:
-                crowds = unsettled_crowds(self.crowds, question.at, lower, n)
-                upper = max(lower, all_datasets_delta(crowds, question.at, n, blanket))
-        if self.crowds and upper > max(lower * (1.0 + GAP_TO_REFINE), GAIN_SHARE * blanket):
-            finer = largest_answer(self.randomizer.blankets(), question, candidates_to_ask)[1].upper
-            blanket = min(blanket, finer)
+        lower = min(low, blanket)
+        with enclosed_so_far(lambda: Enclosure(lower, blanket)):
+            upper = self._all_datasets_bound(question, lower, blanket)
+            if self.crowds and upper > max(lower * (1.0 + GAP_TO_REFINE), GAIN_SHARE * blanket):
+                _, finer = largest_answer(self.randomizer.blankets(), question, candidates_to_ask)
+                blanket = min(blanket, finer.upper)
         name = "all datasets" if upper < blanket else "blanket"
         upper = max(lower, min(upper, blanket))
         return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)
+
+    def _all_datasets_bound(self, question: BestEffort, lower: float, blanket: float) -> float:
+        """Return the upper end by the bound for all datasets, or `blanket` if that is close."""
+        if blanket <= lower * (1.0 + SUFFICIENT_GAP):
+            return blanket
+        n, at = question.n, question.at
+        if question.quantity == "epsilon":
+            crowds = unsettled_crowds(self.crowds, lower, at, n)
+            return all_datasets_epsilon(crowds, n, at, lower, blanket)
+        crowds = unsettled_crowds(self.crowds, at, lower, n)
+        return max(lower, all_datasets_delta(crowds, at, n, blanket))

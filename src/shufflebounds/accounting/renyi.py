@@ -23,7 +23,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import WorkError, limited, require_work
+from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import (
     Knots,
@@ -147,12 +147,22 @@ def renyi(
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     times = validation.rounds(rounds)
     orders = np.array(checked("order", order, validation.order))
-    if isinstance(decomposition, Randomizer):
-        ends, widths = _mechanism_bounds(decomposition, n, orders, goal)
-        parts: Collection[Decomposition] = decomposition.blankets().values()
-    else:
-        ends, parts = renyi_bounds(decomposition, n, orders, goal), [decomposition]
-        widths = Enclosures(*ends).relative_width
+
+    def enclosure_by_largest_loss() -> Enclosure | Enclosures:
+        end = math.inf  # the simple bound of a randomizer is closer
+        if isinstance(decomposition, Decomposition):
+            end = _end_of_losses(outer for _, outer in decomposition.directions)
+        high = times * _bound_by_largest_loss(end, orders) * (1.0 + 2.0 * U)
+        enclosures = Enclosures(np.zeros(orders.shape), high)
+        return enclosures if is_array_like(order) else enclosures[0]
+
+    with enclosed_so_far(enclosure_by_largest_loss):
+        if isinstance(decomposition, Randomizer):
+            ends, widths = _mechanism_bounds(decomposition, n, orders, goal)
+            parts: Collection[Decomposition] = decomposition.blankets().values()
+        else:
+            ends, parts = renyi_bounds(decomposition, n, orders, goal), [decomposition]
+            widths = Enclosures(*ends).relative_width
     low, high = (times * end for end in ends)
     if times > 1:
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
@@ -295,10 +305,7 @@ def _all_datasets_bound(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> 
 
     They rest on chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
     """
-    try:
-        curve = _all_datasets_curve(both_directions(crowds), n)
-    except WorkError:
-        curve = None
+    curve = _all_datasets_curve(both_directions(crowds), n)
     if curve is None:
         return np.full(orders.shape, np.inf)
     parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
@@ -309,10 +316,7 @@ def _all_datasets_bound(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> 
 
 
 def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> Knots | None:
-    """Return upper bounds of D of any two datasets at points of ε; None if they would be trivial.
-
-    Raises WorkError if the work budget is spent.
-    """
+    """Return upper bounds of D of any two datasets at points of ε; None if they are trivial."""
     end = max((sum(largest_loss(crowd.blanket())) for crowd in crowds), default=math.inf)
     if not ROUNDING_LOSS < end < math.inf:
         return None
@@ -331,10 +335,8 @@ def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> Knots | None:
 
 
 def _largest_supremum(crowds: Sequence[Crowd], n: int, eps: float) -> float:
-    """Return the largest supremum of D at ε; raise WorkError if the work budget is spent."""
-    largest = max(supremum(crowd, eps, n) for crowd in crowds)
-    require_work()
-    return largest
+    """Return the largest supremum of D at ε."""
+    return max(supremum(crowd, eps, n) for crowd in crowds)
 
 
 def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
@@ -391,27 +393,32 @@ class _RenyiPair:
         directions = [pair[end] for pair in self.decomposition.directions]
         if any(infinite(direction) for direction in directions):
             return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
-        loss, slack = (max(x) for x in zip(*map(largest_loss, directions), strict=True))
-        end_of_losses = (loss + slack) * (1.0 + 8.0 * U)
-        simple_bound = np.minimum(
-            end_of_losses, 0.5 * orders * end_of_losses * end_of_losses * (1.0 + 8.0 * U)
-        )
+        end_of_losses = _end_of_losses(directions)
+        simple_bound = _bound_by_largest_loss(end_of_losses, orders)
         if end_of_losses <= ROUNDING_LOSS:
             return np.zeros(orders.shape), simple_bound
-        try:
-            moments = _enumerated_moments(directions, self.n, orders)
-            if len(moments) < len(directions):
-                curves = self.curves.get((end, goal))
-                curves = curves or MomentCurves.of(directions, self.n, end_of_losses, goal)
-                moments = curves.moments(orders, goal)
-                if goal == COARSE_RTOL or not self.decomposition.is_finite():
-                    self.curves[end, goal] = curves
-        except WorkError:
-            return np.zeros(orders.shape), simple_bound
+        moments = _enumerated_moments(directions, self.n, orders)
+        if len(moments) < len(directions):
+            curves = self.curves.get((end, goal))
+            curves = curves or MomentCurves.of(directions, self.n, end_of_losses, goal)
+            moments = curves.moments(orders, goal)
+            if goal == COARSE_RTOL or not self.decomposition.is_finite():
+                self.curves[end, goal] = curves
         low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
         low, high = (log1p_exp(x) / (orders - 1.0) for x in (low, high))
         high = np.minimum(high * (1.0 + 32.0 * U) + UNDERFLOW_ERR, simple_bound)
         return np.clip(low * (1.0 - 32.0 * U) - UNDERFLOW_ERR, 0.0, high), high
+
+
+def _end_of_losses(directions: Iterable[Decomposition]) -> float:
+    """Return an upper bound of all losses; inf if there is none."""
+    return max(map(sum, map(largest_loss, directions))) * (1.0 + 8.0 * U)
+
+
+def _bound_by_largest_loss(end_of_losses: float, orders: FloatArray) -> FloatArray:
+    """Return upper bounds of the divergence at orders, (O,), if no loss is above the first one."""
+    square = end_of_losses * end_of_losses * (1.0 + 8.0 * U)
+    return np.minimum(end_of_losses, 0.5 * orders * square)
 
 
 def _largest_bounds(

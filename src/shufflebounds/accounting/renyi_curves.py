@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import is_spent, spend
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.engine import log_divergence
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import Knots, finite, log_sum
@@ -107,10 +107,8 @@ class MomentCurves:
     def _refine(self, pieces: NDArray[np.int64], order_count: int) -> bool:
         """Cut the cells of all curves into pieces; return whether there are new points.
 
-        There are none if the work budget is spent. Raises WorkError if this step would spend it.
+        Raises WorkError if this step would spend the work budget.
         """
-        if is_spent():
-            return False
         spend(1e6 + 1e3 * self._knot_count() * order_count)
         ends = np.cumsum([curve.eps.size - 1 for curve in self.knots])[:-1]
         coarse = self.knots

@@ -50,14 +50,6 @@ CLOSER = 0.1
 # Rounds in a row that may leave more than half of the bracket before it is halved. One is enough
 # if the estimate is outside the bracket.
 MAX_SLOW_ROUNDS = 2
-# Width of log D beyond a gap between bounds of D that the answer may have, as a share of the gap.
-GAP_ROOM = 0.15
-# Share of the bracket that a round must leave at most, if there is such a gap.
-STUCK = 0.9
-# Distance of log D from log δ up to which a place tells of the gap at the root.
-NEAR_ROOT = 1.0
-# Largest half of the width of log D that is taken for such a gap, not for a failure of an engine.
-LARGEST_GAP = 0.05
 
 
 class Start(NamedTuple):
@@ -115,22 +107,17 @@ class Search:
     Interpolation leads to the root of log D − log δ. A fine enclosure of D next to it and a coarse
     one further on, which bounds the slope of D, then close the bracket. Where estimates do not
     shrink the bracket, it is halved. Ask for `next_probes`, evaluate D there, and `add` the
-    enclosures, until there are no more probes. If D is known only between two functions, `has_gap`
-    tells the search not to look closer than these let it see.
+    enclosures, until there are no more probes.
     """
 
-    def __init__(
-        self, delta: float, start: Start, end: float, rtol: float, *, has_gap: bool = False
-    ) -> None:
-        self._delta, self._end, self._rtol, self._has_gap = delta, end, rtol, has_gap
+    def __init__(self, delta: float, start: Start, end: float, rtol: float) -> None:
+        self._delta, self._end, self._rtol = delta, end, rtol
         self._bracket = Bracket(delta, end)
         self._guess = start if math.isfinite(start.eps) else start._replace(eps=0.0)
         self._excesses: list[_Excess] = []
         self._aims: dict[float, float] = {}
         self._widths = [math.inf]
         self._rounds, self._share = 0, SHARE
-        # The width of log D that no closer look reduces.
-        self._gap = 0.0
         # The relative width of D that tells on which side of the root a place is.
         self._side_aim = COARSEST
 
@@ -144,21 +131,13 @@ class Search:
         return probes or self._new([self._middle()])
 
     def _is_narrow(self) -> bool:
-        """Return whether the bracket is as narrow as requested, or as a gap in D lets it be."""
-        width, allowed = self._bracket.high - self._bracket.low, self._rtol * self._bracket.high
-        if self._bracket.high < math.inf and width <= allowed:
-            return True
-        gap = -self._gap / self._guess.slope if self._guess.slope < 0.0 else 0.0
-        if not gap > allowed:
-            return False
-        is_stuck = len(self._widths) > 1 and self._widths[-1] > STUCK * self._widths[-2]
-        return width <= (1.0 + GAP_ROOM) * gap or is_stuck
+        """Return whether the bracket is as narrow as requested."""
+        low, high = self._bracket.low, self._bracket.high
+        return high < math.inf and high - low <= self._rtol * high
 
     def _is_slow(self) -> bool:
         """Return whether the latest guesses of the root have hardly narrowed the bracket."""
         is_outside = not self._bracket.low <= self._guess.eps < self._bracket.high
-        if self._gap > 0.0 and not is_outside:
-            return False
         return len(self._widths) > (1 if is_outside else MAX_SLOW_ROUNDS)
 
     def add(self, probes: list[Probe], divergences: Sequence[Enclosure]) -> None:
@@ -169,7 +148,6 @@ class Search:
             excess = _excess(probe, divergence, self._delta)
             if excess is not None:
                 self._excesses.append(excess)
-                self._notice_gap(probe.aim, excess)
         is_undecided = divergence.lower <= self._delta < divergence.upper
         if not is_undecided:
             self._side_aim = COARSEST
@@ -179,12 +157,6 @@ class Search:
         self._guess = Start(math.nan) if excess is None else self._interpolated()
         width, first = self._bracket.high - self._bracket.low, self._widths[0]
         self._widths = [*self._widths, width] if width > 0.5 * first else [width]
-
-    def _notice_gap(self, aim: float, excess: _Excess) -> None:
-        """Remember by how much an enclosure near the root is wider than its aim."""
-        is_near, is_wide = abs(excess.middle) < NEAR_ROOT, aim < excess.noise < LARGEST_GAP
-        if self._has_gap and is_near and is_wide:
-            self._gap = 2.0 * excess.noise - aim
 
     def enclosure(self) -> Enclosure:
         """Return the certified ends of the root."""
@@ -205,10 +177,8 @@ class Search:
             return [Probe(self._inside(eps), COARSEST)]
         # What the width wanted amounts to, as a difference of log D.
         need = -self._share * self._rtol * abs(eps) * slope
-        if doubt > max(FINE_AT_ONCE * need, self._gap):
+        if doubt > FINE_AT_ONCE * need:
             return [Probe(self._inside(eps), _within(0.2 * doubt))]
-        if self._gap > 0.0:
-            return self._probes_around_gap()
         self._share *= NARROWING
         root = Probe(self._inside(eps), _within(need))
         fall = min(max(FALL * need, SMALLEST_FALL), LARGEST_FALL)
@@ -222,16 +192,6 @@ class Search:
         if is_known:
             return [root]
         return [root, Probe(further, _within(SUPPORT_SHARE * fall))]
-
-    def _probes_around_gap(self) -> list[Probe]:
-        """Return probes where the lower bound of D falls to δ, and where the upper bound does."""
-        eps, slope, _ = self._guess
-        allowed = -self._rtol * abs(eps) * slope
-        room = max(allowed - self._gap, GAP_ROOM * self._gap)
-        reach = -(0.5 * self._gap + 0.35 * room) / slope
-        low, high = self._bracket.low, min(self._bracket.high, LARGEST_EPS)
-        places = [x for x in (eps - reach, eps + reach) if low < x < high]
-        return [Probe(x, _within(0.2 * room)) for x in places]
 
     def _inside(self, eps: float) -> float:
         """Return `eps`, or a place close to the end of the bracket where the root may be instead.

@@ -20,7 +20,6 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import is_scarce, require_work
 from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.enumeration import RankedOutcomes, ranked_outcomes
 from shufflebounds.divergence.lattice import MAX_POINTS
@@ -113,9 +112,7 @@ class Grid:
         with self.lock:
             enclosures = self.nodes.setdefault(id(decomposition), [])
             while len(enclosures) < size:
-                end = self._divergence(decomposition, len(enclosures))
-                require_work()
-                enclosures.append(end)
+                enclosures.append(self._divergence(decomposition, len(enclosures)))
             return enclosures
 
     def upper(self, size: int) -> FloatArray:
@@ -167,7 +164,6 @@ class Grid:
             users = np.full(eps.size, float(self.problem.n))
             rtols = self.points.rtols[block]
             lower, upper = divergences(decomposition, eps, users, rtols, one_try=True)
-            require_work()
             prefetched.extend(map(Enclosure, lower.tolist(), upper.tolist()))
         return prefetched[index]
 
@@ -258,28 +254,21 @@ class CrowdGrid:
     lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def upper(self, level: float) -> FloatArray:
-        """Return bounds of D in both directions, shape (K + 1,), up to the first at most `level`.
-
-        If the work budget is nearly spent, the bounds are those of the blankets.
-        """
+        """Return bounds of D in both directions, (K + 1,), up to the first at most `level`."""
         limit = max(blanket.problem.delta_limit() for blanket in self.blankets)
         floor, count = limit * (1.0 + 1e-6) + level, self.points.count
         with self.lock:
-            while len(self.bounds) < MIN_NODES or not (self.bounds[-1] <= floor or is_scarce()):
+            while len(self.bounds) < MIN_NODES or self.bounds[-1] > floor:
                 if len(self.bounds) == count:
                     break
                 self.bounds.append(self._bound(len(self.bounds)))
-            bounds = self.bounds.copy()
-        while len(bounds) < count and bounds[-1] > floor:
-            bounds.append(min(bounds[-1], self._blanket_bound(len(bounds))))
-        upper = np.array(bounds)
+            upper = np.array(self.bounds)
         ends = np.flatnonzero(upper[MIN_NODES - 1 :] <= floor)
         return upper[: ends[0] + MIN_NODES] if ends.size else upper
 
     def _bound(self, index: int) -> float:
         """Return the bound of D at a point; the blankets are evaluated if they may be smaller."""
         bound = self._largest_supremum(eps := float(self.points.eps[index]))
-        require_work()
         seems_above = any(_seems_above(blanket.problem, eps, bound) for blanket in self.blankets)
         return bound if seems_above else min(bound, self._blanket_bound(index))
 

@@ -16,8 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, reached
-from shufflebounds.core.work import reserve
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.work import RESERVE, budget
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,8 +55,8 @@ def no_worse_than_simple_bound(
                 return ask(*args, **kwargs)
             call.arguments[first] = simple
             question: Callable[..., Any] = simple_ask or ask
-            with reserve():
-                bound: Any = reached(lambda: question(*call.args, **call.kwargs))
+            with budget(RESERVE):
+                bound = _answer_or_enclosure(lambda: question(*call.args, **call.kwargs))
             try:
                 answer: Any = ask(*args, **kwargs)
             except PrecisionError as error:
@@ -66,6 +66,14 @@ def no_worse_than_simple_bound(
         return ask_both
 
     return decorate
+
+
+def _answer_or_enclosure(ask: Callable[[], Any]) -> Any:
+    """Return the answer, or the enclosure of a `PrecisionError`, even if the work is spent."""
+    try:
+        return ask()
+    except PrecisionError as error:
+        return error.enclosure
 
 
 def _answer_despite(

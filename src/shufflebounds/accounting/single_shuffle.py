@@ -22,7 +22,8 @@ from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search, Sta
 from shufflebounds.accounting.starts import starts
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
+from shufflebounds.core.work import enclosed_so_far
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -33,6 +34,8 @@ DEFAULT_RTOL = 1e-4
 # Largest relative gap between the ends of a continuous randomizer that few components may leave. A
 # wider one may come from poor estimates, which choose the components, as for few users.
 MAX_TRUSTED_WIDTH = 1e-3
+# Share of the requested relative width for the search of the inner decomposition, and of the outer.
+GAP_SHARE = 0.25
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -69,7 +72,9 @@ def delta(
         losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
         problems = [Problem.of(decomposition, at) for at in users]
         within = [min(at, LARGEST_EPS) for at in losses]
-        enclosures = largest_divergences(problems, within, [goal] * len(problems))
+        no_enclosures = Enclosures(np.zeros(len(problems)), np.ones(len(problems)))
+        with enclosed_so_far(lambda: no_enclosures):
+            enclosures = largest_divergences(problems, within, [goal] * len(problems))
         enclosures = [
             p.limited(at, ends) for p, at, ends in zip(problems, losses, enclosures, strict=True)
         ]
@@ -82,7 +87,8 @@ def delta(
     if near < far:  # D falls in ε
         return _join_ends(lambda at: delta(decomposition, at, n, rtol=rtol), far, near)
     problem = Problem.of(decomposition, n)
-    enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
+    with enclosed_so_far(lambda: Enclosure(0.0, 1.0)):
+        enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
     return or_raise(enclosure, delta_shortfall(problem, near, enclosure, rtol))
 
 
@@ -123,7 +129,9 @@ def epsilon(
     if is_array_like(n) or is_array_like(delta):
         users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
         problems = [Problem.of(decomposition, at) for at in users]
-        enclosures = _roots(problems, targets, checked_rtol)
+        no_enclosures = Enclosures(np.zeros(len(problems)), np.full(len(problems), math.inf))
+        with enclosed_so_far(lambda: no_enclosures):
+            enclosures = _roots(problems, targets, checked_rtol)
         return all_or_raise(
             enclosures,
             [
@@ -136,7 +144,8 @@ def epsilon(
     if small < large:  # ε falls in δ
         return _join_ends(lambda at: epsilon(decomposition, n, at, rtol=rtol), large, small)
     problem = Problem.of(decomposition, n)
-    (enclosure,) = _roots([problem], [small], checked_rtol)
+    with enclosed_so_far(lambda: Enclosure(0.0, problem.largest_loss())):
+        (enclosure,) = _roots([problem], [small], checked_rtol)
     return or_raise(enclosure, epsilon_shortfall(problem, small, enclosure, rtol))
 
 
@@ -149,6 +158,8 @@ def _join_ends(evaluate: Callable[[float], Enclosure], below: float, above: floa
     for at in (below, above):
         try:
             ends.append(evaluate(at))
+        except WorkError as error:  # its enclosure is that of one point only
+            raise WorkError(str(error)) from None
         except PrecisionError as error:
             ends.append(error.enclosure)
             shortfall = str(error)
@@ -190,17 +201,29 @@ def _root_of_many_components(
 def _search(
     problems: list[Problem], deltas: list[float], goal: float, first: list[Start] | None = None
 ) -> list[Enclosure]:
-    """Return the results of one search for each δ, all of which go on together.
+    """Return enclosures of ε for each δ, from searches that begin at `first`, or at estimates.
 
-    So D is evaluated at many points at once. Searches begin at `first`, or at estimates.
+    If the inner and the outer decompositions differ, each of them is searched by itself.
     """
+    if problems[0].is_finite():
+        return _search_together(problems, deltas, goal, first)
+    below, above = (
+        _search_together([p.only(end) for p in problems], deltas, GAP_SHARE * goal, first)
+        for end in (0, 1)
+    )
+    return [
+        Enclosure(min(inner.lower, outer.upper), outer.upper)
+        for inner, outer in zip(below, above, strict=True)
+    ]
+
+
+def _search_together(
+    problems: list[Problem], deltas: list[float], goal: float, first: list[Start] | None
+) -> list[Enclosure]:
+    """Return the results of one search for each δ; D is evaluated at many points at once."""
     end = problems[0].largest_loss()
     first = first or starts(problems, deltas, min(end, LARGEST_EPS))
-    has_gap = not problems[0].is_finite()
-    searches = [
-        Search(delta, start, end, goal, has_gap=has_gap)
-        for delta, start in zip(deltas, first, strict=True)
-    ]
+    searches = [Search(delta, start, end, goal) for delta, start in zip(deltas, first, strict=True)]
     while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
         enclosures = largest_divergences(
             [problems[i] for i, _ in active],
@@ -271,14 +294,19 @@ def or_raise(enclosure: Enclosure, shortfall: str | None) -> Enclosure:
     return enclosure
 
 
+def enclosures_of(enclosures: Sequence[Enclosure]) -> Enclosures:
+    """Return the enclosures of all points together."""
+    return Enclosures(
+        np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
+    )
+
+
 def all_or_raise(enclosures: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
     """Return the enclosures of all points; raise PrecisionError if there are messages.
 
     The error quotes the first message and the number of messages.
     """
-    ends = Enclosures(
-        np.array([x.lower for x in enclosures]), np.array([x.upper for x in enclosures])
-    )
+    ends = enclosures_of(enclosures)
     messages = [shortfall for shortfall in shortfalls if shortfall is not None]
     if messages:
         raise PrecisionError(

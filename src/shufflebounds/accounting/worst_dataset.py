@@ -1,19 +1,20 @@
 """Bounds over all datasets: by enumerating them for few users and outputs, or by suprema.
 
-The searches by suprema return a point at which the suprema were at most δ, or the point that they
-were given. They assume that suprema rise or fall along the axis; no answer rests on that.
+The search by suprema returns an ε at which the suprema were at most δ, or the one that it was
+given. It assumes that suprema fall with ε; no answer rests on that.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.accounting.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
@@ -21,8 +22,7 @@ from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
-from shufflebounds.core.work import fall_short, is_scarce, is_spent
-from shufflebounds.divergence.law import U
+from shufflebounds.divergence.law import U, log
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
@@ -37,26 +37,19 @@ SCALE_BITS = 1000
 # of outputs is at most `MAX_WORK`.
 SCALED_UNDERFLOW = 1e-305
 # Relative gap between a blanket's upper end and the lower end below which the bound for all
-# datasets is not computed: it would hardly be smaller.
+# datasets is not computed: it would hardly be smaller. It is also the width of the search for it.
 SUFFICIENT_GAP = 3e-4
-# Relative amount by which a search for the bound of all datasets may stop too high. Speed and width
-# only (benchmarks/mechanisms.py).
-SEARCH_RTOL = 1e-4
-# Most probes of such a search. Speed and width only (benchmarks/mechanisms.py).
-MAX_PROBES = 40
 # Up to this number of pairs of inputs, all are bounded; of more, only those that a coarse bound
 # leaves open.
 MAX_CROWDS_UNSORTED = 4
 # Relative width of that coarse bound.
 COARSE_BLANKET_RTOL = 0.05
-# Power of ε, n or 1/ε₀ with which suprema are assumed to fall before two of them are known.
-ASSUMED_POWER = 20.0
 # Ratio of a supremum to δ above which its value does not matter.
 MAX_SUPREMUM_RATIO = 1e3
 # Ratio of a supremum to δ above which no other crowd is evaluated at the same point.
 STOP_RATIO = 2.0
-# The value of a supremum of 0 where the secant method takes its logarithm.
-SMALLEST_SUPREMUM = 1e-304
+# Smallest ε that is searched for, as a share of the blanket's.
+SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -289,79 +282,28 @@ def all_datasets_epsilon(
     if not crowds or not low < high < math.inf:
         return high
     ordered_crowds = both_directions(crowds)
-    return smallest_point(
-        lambda eps: excess(ordered_crowds, eps, n, delta), low, high, SEARCH_RTOL, MAX_PROBES
-    )
+    low = max(low, SMALLEST_SHARE * high)
+    search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
+    # The bound is mostly that close to the lower end, which two datasets attain.
+    guess = search.axis.scale(low * (1.0 + 0.9 * SUFFICIENT_GAP))
+    search.run(lambda eps, _: compare_suprema(ordered_crowds, eps, n, delta), guess)
+    assert search.safe_end is not None
+    return search.safe_end
 
 
-def excess(crowds: list[Crowd], eps: float, n: int, delta: float) -> tuple[bool, float]:
-    """Return whether all suprema are at most δ, and the log of the largest one divided by δ.
+def compare_suprema(crowds: list[Crowd], eps: float, n: int, delta: float) -> Comparison:
+    """Return how the largest supremum of all crowds compares with δ.
 
     If some are above δ, `crowds` loses those whose suprema are not: D is no larger further along
     the axis, so that they need not be evaluated again. The crowds after one that is far above δ are
-    not evaluated. The answer for an empty list is (False, inf).
+    not evaluated.
     """
-    if not crowds:
-        return False, math.inf
     suprema: list[float] = []
     for crowd in crowds:
-        if is_scarce():
-            return False, math.inf
         suprema.append(supremum(crowd, eps, n, MAX_SUPREMUM_RATIO * delta))
         if suprema[-1] > STOP_RATIO * delta:
             break
     # A NaN counts as above δ.
     above = [crowd for crowd, value in zip(crowds, suprema, strict=False) if not value <= delta]
     crowds[:] = [*above, *crowds[len(suprema) :]] if above else crowds
-    return not above, math.log(max(*suprema, SMALLEST_SUPREMUM)) - math.log(delta)
-
-
-def smallest_point(
-    holds: Callable[[float], tuple[bool, float]],
-    low: float,
-    high: float,
-    rtol: float,
-    max_probes: int,
-) -> float:
-    """Return the smallest point found in [low, high) where the condition holds, else `high`.
-
-    `holds` returns whether it holds, and a logarithm that is 0 where it begins to hold. The secant
-    method finds the root of that logarithm.
-    """
-    low_end, high_end = low, high
-    points: list[tuple[float, float]] = []
-    # The bound is mostly that close to the lower end, which two datasets attain.
-    probe = min(low * (1.0 + SUFFICIENT_GAP), high)
-    for _ in range(max_probes):
-        is_met, log_ratio = holds(probe)
-        points.append((probe, log_ratio))
-        low_end, high_end = (
-            (low_end, min(high_end, probe)) if is_met else (max(low_end, probe), high_end)
-        )
-        if is_spent() or log_ratio == math.inf:
-            # The work budget is spent. An answer that rests on the blanket alone is refused.
-            if is_scarce() and high_end == high:
-                fall_short()
-            break
-        if high_end - low_end <= max(rtol, (1.01 * SUFFICIENT_GAP) * (len(points) == 1)) * high_end:
-            break
-        root = (
-            _secant(points, low_end, high_end)
-            if len(points) > 1
-            else probe * math.exp(log_ratio / ASSUMED_POWER)
-        )
-        if high_end < high and high_end - root <= rtol * high_end:
-            break
-        # The next probe is just beyond the root, where the supremum should be small enough.
-        probe = min(max(root * (1.0 + 0.4 * rtol), low_end + 0.01 * (high_end - low_end)), high_end)
-        if probe >= high_end:
-            # The supremum at the blanket's end is unknown: a probe a little below it decides.
-            probe = max(0.5 * (low_end + high_end), high_end * (1.0 - rtol))
-    return high_end
-
-
-def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
-    """Return the zero of the line through the last two points, or the middle if it is outside."""
-    (x, f), (y, g) = points[-2:]
-    root = y - g * (y - x) / (g - f) if f != g else left
-    return root if left < root < right else 0.5 * (left + right)
+    return Comparison(-1 if above else 1, log(log(max(suprema)) / math.log(delta)), 0.0)

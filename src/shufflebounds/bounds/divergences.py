@@ -38,7 +38,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
-from shufflebounds.core.work import budget
+from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
@@ -203,7 +203,7 @@ def divergence_bound(
             return lambda settings: _renyi_answers(kind, pairs_of, protocol, settings, numerics)
 
         def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            with budget(len(settings)):
+            with budget(len(settings) * BUDGET):
                 return answers(settings)
 
         def answers(settings: Sequence[Setting]) -> list[Answer]:

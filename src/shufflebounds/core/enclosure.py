@@ -241,13 +241,30 @@ class PrecisionError(ArithmeticError):
         return type(self), (*self.args, self.enclosure), self.__dict__
 
 
+class WorkError(PrecisionError):
+    """The budget of work of a question is spent (`shufflebounds.core.work`).
+
+    Nobody but the public question may take its enclosure for an answer: `reached` passes it on.
+    """
+
+    def __init__(
+        self, message: str, enclosure: Enclosure | Enclosures = Enclosure(0.0, math.inf)
+    ) -> None:
+        super().__init__(message, enclosure)
+
+
 EnclosureT = TypeVar("EnclosureT", "Enclosure", "Enclosures")
 
 
 def reached(evaluate: Callable[[], EnclosureT]) -> EnclosureT:
-    """Return the enclosure of `evaluate`, be it returned or raised with a `PrecisionError`."""
+    """Return the enclosure of `evaluate`, be it returned or raised with a `PrecisionError`.
+
+    A `WorkError` is passed on.
+    """
     try:
         return evaluate()
+    except WorkError:
+        raise
     except PrecisionError as error:
         enclosure: EnclosureT = error.enclosure
         return enclosure

@@ -20,7 +20,6 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import WorkError
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess, trivial_bounds
 from shufflebounds.divergence.enumeration import RankedOutcomes, histogram_count, ranked_outcomes
 from shufflebounds.divergence.fourier import fourier_bounds, points_at_once, single_bounds
@@ -180,11 +179,7 @@ def _narrow(
         engine = next(engines, None)
         if engine is None:
             break
-        # Where the work is spent, what is known so far counts.
-        try:
-            lower, upper = engine(law, n, goal.rtol)
-        except WorkError:
-            break
+        lower, upper = engine(law, n, goal.rtol)
         low, high = max(low, lower), min(high, upper)
     return low, high
 
@@ -235,8 +230,8 @@ def _parts(
     log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     wide = np.flatnonzero(high - low > rtol * high)
     if wide.size:
-        # Values too far apart for floats, or too much work.
-        with contextlib.suppress(OverflowError, WorkError), np.errstate(all="ignore"):
+        # Values may be too far apart for floats.
+        with contextlib.suppress(OverflowError), np.errstate(all="ignore"):
             laws = law_at(decomposition, eps[wide])
             rows = (x[wide] for x in (n, rtol, *limits))
             log_low[wide], log_high[wide] = bounds(laws, *rows)

@@ -27,7 +27,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
-from shufflebounds.core.work import WorkError, spend
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import (
     MAX_BLANKET_SHARE,
@@ -292,8 +292,8 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
     eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
     if n == 1:
         return _cap_at_one(divergence(crowd.blanket(), eps, 1).upper)
-    # Values too far apart for floats, and too much work, raise errors. The bound is then 1.
-    no_claim = contextlib.suppress(OverflowError, ZeroDivisionError, WorkError)
+    # Values too far apart for floats raise errors. The bound is then 1.
+    no_claim = contextlib.suppress(OverflowError, ZeroDivisionError)
     with np.errstate(all="ignore"), no_claim:
         if crowd.kinds:
             # A bound that underflows there is not 0.

@@ -29,7 +29,6 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
-from shufflebounds.core.work import fall_short
 from shufflebounds.divergence.coordinates import pattern_count
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, single_blanket
 from shufflebounds.randomizers.coarsening import coarsened
@@ -366,7 +365,6 @@ class Joint(Composition):
             clone = self.simple_bound()
             if distance is not None or clone is None:
                 raise
-            fall_short()
             return {"any two": clone}
 
     def _blankets_at(self, distance: int | None) -> dict[str, Decomposition]:

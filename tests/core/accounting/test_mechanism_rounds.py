@@ -12,9 +12,8 @@ from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting import round_laws
 from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.round_laws import CrowdGrid, Points, crowd_grid
+from shufflebounds.accounting.round_laws import Points, crowd_grid
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import reached
@@ -146,22 +145,6 @@ def test_rounds_of_many_different_parts_are_tight(rate):
 
 def test_parts_that_are_too_different_leave_the_blankets():
     assert not round_of(sb.Joint([sb.KRR(256, 2.0)] * 8), 10**6, 2).crowds
-
-
-def test_points_are_no_closer_where_work_is_scarce(monkeypatch):
-    made = round_of(sb.BLH(2.0), 1000, 2)
-    points = Points(0.02, 1e-3)
-    every = CrowdGrid(
-        crowd_grid(made.decompositions, (), 1000, points).blankets, made.crowds, 1000, points
-    )
-    scarce = replace(every, bounds=[])
-    most = every.upper(1e-6)
-    asked = iter(range(10**6))
-    monkeypatch.setattr(round_laws, "is_scarce", lambda: next(asked) > 2)
-    found = scarce.upper(1e-6)
-    assert len(scarce.bounds) < most.size <= found.size
-    assert (found[: most.size] >= most).all()
-    assert (np.diff(found) <= 0.0).all()
 
 
 # Joints, against every adaptive choice of datasets, enumerated.

@@ -14,7 +14,8 @@ import shufflebounds as sb
 from shufflebounds.accounting import worst_dataset
 from shufflebounds.accounting.profile import Profile
 from shufflebounds.core.clones import clone_of_mechanism
-from shufflebounds.core.work import budget
+from shufflebounds.core.enclosure import reached
+from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers import matrix
 
 N, DELTA = 10**6, 1e-6
@@ -27,13 +28,6 @@ def published_clone(eps0, n, delta):
     return math.log1p(math.tanh(eps0 / 2.0) * noise)
 
 
-def ends(ask):
-    with pytest.raises(sb.PrecisionError) as raised:
-        ask()
-    assert str(raised.value.enclosure.upper) in str(raised.value)
-    return raised.value.enclosure
-
-
 @pytest.fixture
 def many_inputs(monkeypatch):
     """A matrix with more pairs of inputs than a question may compare."""
@@ -42,14 +36,14 @@ def many_inputs(monkeypatch):
     return sb.MatrixRandomizer(rng.dirichlet(np.full(8, 5.0), size=20) * 0.8 + 0.2 / 8)
 
 
-def test_questions_about_many_inputs_are_refused_with_the_ends_of_the_clone(many_inputs):
+def test_questions_about_many_inputs_have_the_ends_of_the_clone(many_inputs):
     most = published_clone(many_inputs.eps0, N, DELTA)
-    found = ends(lambda: sb.epsilon(many_inputs, N, DELTA))
+    found = sb.epsilon(many_inputs, N, DELTA)
     assert 0.0 < found.lower < found.upper < most
-    assert ends(lambda: sb.delta(many_inputs, most, N)).upper < DELTA
-    assert ends(lambda: sb.epsilon(many_inputs, N, DELTA, rounds=3)).upper < 3.0 * most
-    assert ends(lambda: sb.fewest_users(many_inputs, most, DELTA)).upper <= N
-    assert ends(lambda: sb.most_rounds(many_inputs, most, DELTA, N)).lower >= 1
+    assert reached(lambda: sb.delta(many_inputs, most, N)).upper < DELTA
+    assert reached(lambda: sb.epsilon(many_inputs, N, DELTA, rounds=3)).upper < 3.0 * most
+    assert sb.fewest_users(many_inputs, most, DELTA).upper <= N
+    assert sb.most_rounds(many_inputs, most, DELTA, N).lower >= 1
 
 
 def test_a_joint_of_too_many_patterns_has_the_ends_of_the_clone():
@@ -58,7 +52,7 @@ def test_a_joint_of_too_many_patterns_has_the_ends_of_the_clone():
     joint = sb.Joint(parts)
     with pytest.raises(ValueError, match="parts must leave at most 2000 combinations"):
         joint.patterns()
-    found = ends(lambda: sb.epsilon(joint, 10**7, DELTA))
+    found = sb.epsilon(joint, 10**7, DELTA)
     assert 0.0 < found.lower < found.upper < published_clone(joint.eps0, 10**7, DELTA)
 
 
@@ -122,20 +116,22 @@ def test_reports_of_one_value_are_no_worse_than_reports_of_several():
     assert one.upper <= several.upper * (1.0 + 1e-9)
 
 
-def test_the_last_supremum_that_work_allows_counts(monkeypatch):
-    crowds = list(sb.KRR(3, 1.0).crowds())
-    with budget() as purse:
+def test_an_answer_that_lacks_the_bound_for_all_datasets_is_refused(monkeypatch):
+    """With the ends of datasets and blankets, which were found before."""
 
-        def supremum(*_):
-            purse.remaining = 0.0
-            return 0.5 * DELTA
+    def supremum(*_):
+        spend(2.0 * BUDGET)
 
-        monkeypatch.setattr(worst_dataset, "supremum", supremum)
-        assert worst_dataset.excess(crowds, 1.0, 10, DELTA)[0]
-
-
-def test_an_answer_that_lacks_the_bound_for_all_datasets_is_refused():
-    with budget() as purse:
-        purse.remaining = 0.0
-        assert worst_dataset.smallest_point(lambda _: (False, math.inf), 1.0, 2.0, 1e-4, 5) == 2.0
-        assert purse.falls_short
+    monkeypatch.setattr(worst_dataset, "supremum", supremum)
+    randomizer = sb.BLH(2.0)
+    with pytest.raises(sb.PrecisionError) as raised:
+        sb.epsilon(randomizer, 1000, DELTA)
+    found = raised.value.enclosure
+    assert str(found.upper) in str(raised.value)
+    assert found.upper == sb.epsilon(randomizer.blanket(), 1000, DELTA).upper
+    assert found.lower == max(
+        sb.epsilon(pair, 1000, DELTA).lower for pair in randomizer.known_datasets().values()
+    )
+    with pytest.raises(sb.PrecisionError) as raised:
+        sb.fewest_users(randomizer, 0.5, DELTA)
+    assert raised.value.enclosure.upper == sb.fewest_users(randomizer.blanket(), 0.5, DELTA).upper
