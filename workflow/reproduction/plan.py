@@ -18,6 +18,7 @@ from reproduction.configuration.models import (
     FigureEntry,
     PaperEntry,
     RootEntry,
+    require_known,
 )
 from reproduction.papers.base import TableKind, research
 from reproduction.papers.tables import Context
@@ -391,26 +392,35 @@ def table_kind(paper: str, given: Mapping[str, Any]) -> TableKind:
 def mechanisms(entry: PaperEntry) -> dict[str, Description]:
     """The local randomizers of a paper, those they are composed of in place of their names."""
     return {
-        name: description.parse(written_out(entry, name))
+        name: description.parse(written_out(entry.mechanisms, name))
         for name, mechanism in entry.mechanisms.items()
         if mechanism["type"] not in PROTOCOLS
     }
 
 
-def written_out(entry: PaperEntry, name: str) -> dict[str, Any]:
-    """A mechanism with the mechanisms it is composed of in place of their names."""
-    found = dict(entry.mechanisms[name])
-    if found["type"] in COMPOSITIONS:
-        if "mechanism" in found:
-            found["mechanism"] = written_out(entry, found["mechanism"])
-        if isinstance(found.get("parts"), list):
-            found["parts"] = [
-                {**part, "mechanism": written_out(entry, part["mechanism"])}
+def written_out(
+    mechanisms: Mapping[str, Mapping[str, Any]], name: str, above: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return a mechanism with the mechanisms it is composed of in place of their names.
+
+    Raises ValueError for a name that is unknown, or that is among those it is written out for.
+    """
+    require_known("mechanism", name, mechanisms)
+    above = (*above, name)
+    if name in above[:-1]:
+        raise ValueError(f"it contains itself ({' > '.join(above)}); a composition must not")
+    described = dict(mechanisms[name])
+    if described["type"] in COMPOSITIONS:
+        if "mechanism" in described:
+            described["mechanism"] = written_out(mechanisms, described["mechanism"], above)
+        if isinstance(described.get("parts"), list):
+            described["parts"] = [
+                {**part, "mechanism": written_out(mechanisms, part["mechanism"], above)}
                 if isinstance(part, Mapping) and "mechanism" in part
                 else part
-                for part in found["parts"]
+                for part in described["parts"]
             ]
-    return found
+    return described
 
 
 def specifications(
@@ -418,7 +428,10 @@ def specifications(
 ) -> Iterator[tuple[CurveName, Specification]]:
     """Every curve of a paper; ValueError, naming it, where the entries do not make one."""
     for name, experiment in entry.experiments.items():
-        axis, mechanism = experiment.x or entry.x, written_out(entry, experiment.mechanism)
+        axis, mechanism = (
+            experiment.x or entry.x,
+            written_out(entry.mechanisms, experiment.mechanism),
+        )
         sent: dict[int, Sent] = {}
         for regime in experiment.regimes:
             setting = setting_of(entry, experiment, regime)
