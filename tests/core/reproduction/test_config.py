@@ -135,7 +135,7 @@ def test_what_the_command_line_changed_is_told_with_the_mistake():
     made = content()
     made["numerics"]["rtol"] = "1e-3"
     with pytest.raises(ConfigError) as caught:
-        checks.checked(made, "config.yaml with the command line")
+        checks.checked(made, " with the command line")
     assert str(caught.value) == (
         "config.yaml with the command line: numerics.rtol is '1e-3'; it must be a number "
         "(YAML reads 1e-3 as text; write 0.001); --config gives texts only, so use --configfile"

@@ -56,7 +56,7 @@ MISTAKES = """\
 - figures one lines 0 color = '#0072b2'
     figures.one.lines[0]: color is not a known key; the keys here are experiment, curve, label, view
 - figures one caption = At {detla}.
-    figures.one.caption: {detla} stands for nothing; it must be one of eps0, delta
+    figures.one: {detla} stands for nothing; it must be one of eps0, delta
 - tables law mechanism = krr
     tables.law.mechanism is 'krr' (did you mean krr10?); it must be one of krr10, blh, mix, pair,
     some

@@ -6,12 +6,14 @@ here: whether the library accepts a mechanism and a curve, and which tables and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from reproduction import plan
+from reproduction.configuration import loading
 from reproduction.configuration.models import (
     PaperEntry,
     RootEntry,
@@ -39,35 +41,42 @@ from shufflebounds.randomizers.registry import COMPOSITIONS
 EntryType = TypeVar("EntryType", bound=BaseModel)
 
 
-def checked(
-    content: Mapping[str, Any], source: str = "config.yaml", only: str | None = None
-) -> plan.Plan:
-    """Return the plan of config.yaml with every paper's file under the paper's name.
+def checked(content: Mapping[str, Any], origin: str = "", only: str | None = None) -> plan.Plan:
+    """Return the plan of config.yaml with the content of every paper's file under its name.
 
-    `source` names config.yaml and what it was merged with. `only` is the one paper to be planned;
-    if left out, all are. Raises ConfigError for the first mistake.
+    `origin` says behind the names of files where else the content is from. `only` is the one paper
+    to be planned; if left out, all are. Raises ConfigError for the first mistake.
     """
-    root = checked_root(content, source)
+    root = _root(content, origin)
     numerics = plan.numerics_of(root)
     papers = {
-        name: _paper(
-            name,
-            content.get(name),
-            numerics,
-            source.replace("config.yaml", f"config/{name}.yaml", 1),
-        )
+        name: _paper(name, content.get(name), numerics, f"config/{name}.yaml{origin}")
         for name in ([only] if only else root.papers)
     }
     return plan.Plan(papers, root.formats)
 
 
-def checked_root(content: Mapping[str, Any], source: str = "config.yaml") -> RootEntry:
+def join_papers(config: dict[str, Any], folders: Sequence[Path], origin: str = "") -> None:
+    """Put the content of <paper>.yaml under the name of each paper in `config`.
+
+    The first folder is the project's: what `config` already has of a paper, from the command line,
+    is merged into its file there and wins. Files of other folders serve papers that `config` lacks.
+    Raises ConfigError for a file that cannot be loaded, and for a mistake in config.yaml.
+    """
+    for paper in _root(config, origin).papers:
+        for i, folder in enumerate(folders):
+            file = folder / f"{paper}.yaml"
+            if file.is_file() and (i == 0 or paper not in config):
+                config[paper] = loading.merge(loading.load(file), config.get(paper, {}))
+                break
+
+
+def _root(content: Mapping[str, Any], origin: str) -> RootEntry:
     """Return the part that is not of single papers, which names the papers."""
     papers = content.get("papers")
     names = papers if isinstance(papers, list | tuple) else ()
-    return _validated(
-        RootEntry, {key: value for key, value in content.items() if key not in names}, source
-    )
+    of_no_paper = {key: value for key, value in content.items() if key not in names}
+    return _validated(RootEntry, of_no_paper, f"config.yaml{origin}")
 
 
 def _validated(model: type[EntryType], content: Any, source: str) -> EntryType:

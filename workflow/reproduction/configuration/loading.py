@@ -1,4 +1,4 @@
-"""The files of a configuration: what YAML hides in one, and how papers' files join config.yaml."""
+"""The files of a configuration, and what YAML hides in them."""
 
 from __future__ import annotations
 
@@ -38,25 +38,11 @@ def load(path: Path) -> dict[str, Any]:
     return content
 
 
-def join(config: dict[str, Any], papers: list[str], *folders: Path) -> None:
-    """Put the content of <paper>.yaml under the name of each paper in `config`.
-
-    The first folder is the project's: what `config` already has of a paper, from the command line,
-    is merged into its file there and wins. Files of other folders serve papers that `config` lacks.
-    Raises ConfigError for a file that cannot be loaded.
-    """
-    for paper in papers:
-        for i, folder in enumerate(folders):
-            file = folder / f"{paper}.yaml"
-            if file.is_file() and (i == 0 or paper not in config):
-                config[paper] = _merge(load(file), config.get(paper, {}))
-                break
-
-
-def _merge(below: Any, above: Any) -> Any:
+def merge(below: Any, above: Any) -> Any:
+    """Return two contents merged key by key; where both have a value, that of `above` counts."""
     if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
         return above
-    return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
+    return {**below, **{key: merge(below.get(key), value) for key, value in above.items()}}
 
 
 def _require_plain(path: Path, root: yaml.Node | None) -> None:
