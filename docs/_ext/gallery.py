@@ -11,7 +11,7 @@ import yaml
 from sphinx.application import Sphinx
 
 from reproduction import plan
-from reproduction.configuration import checks, loading
+from reproduction.configuration import checks
 
 ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.
@@ -109,7 +109,7 @@ def entries_of_figures(text: str) -> dict[str, str]:
 def planned() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    loading.join(content, ROOT / "config", override=True)
+    checks.join_papers(content, [ROOT / "config"])
     return checks.checked(content)
 
 

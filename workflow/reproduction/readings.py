@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from reproduction import stale
 from reproduction.configuration import checks
 from reproduction.papers import tables as table_files
 from reproduction.papers.judging import Evidence
@@ -23,7 +22,7 @@ from shufflebounds.curves.storage import CurveName
 def paper(job: Any) -> Paper:
     """The plan of the paper that a job is about, from its configuration and wildcards."""
     name = job.wildcards.paper
-    return checks.trusted(job.config, name).papers[name]
+    return checks.checked(job.config, only=name).papers[name]
 
 
 def curves(
@@ -36,7 +35,7 @@ def curves(
     frames = {}
     for name, path in zip(names, paths, strict=True):
         verify = partial(curve.verify, name=name, specification=paper.curves[name])
-        stale.require(verify, path)
+        _require(verify, path)
         frames[name] = curve.read(path)
     return frames
 
@@ -49,12 +48,23 @@ def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
     drawn = paper.figures[figure]
     if isinstance(drawn, str):
         table = paper.tables[drawn]
-        stale.require(lambda path: table_files.verify(path, table.digest), str(paths))
+        _require(lambda path: table_files.verify(path, table.digest), str(paths))
         made = table.kind.load_code().sheet
         assert made is not None  # of a kind that is drawn
         shown = made(table_files.read(str(paths)), paper.titles[figure])
         return replace(shown, source=paper.sources[figure])
     return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
+
+
+def _require(verify: Callable[[str], None], path: str) -> None:
+    """Raise ValueError, which tells how to make the file anew, where it is not what is wanted."""
+    try:
+        verify(path)
+    except ValueError as mistake:
+        raise ValueError(
+            f"{mistake}; to have what the configuration asks for, run "
+            f"snakemake --cores all --forcerun {path}"
+        ) from None
 
 
 def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:

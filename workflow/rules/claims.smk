@@ -18,7 +18,7 @@ rule judgement:
     benchmark:
         "results/{paper}/benchmarks/claims.tsv"
     wildcard_constraints:
-        paper=pattern(name for name, paper in PLAN.papers.items() if paper.claims),
+        paper=any_of(name for name, paper in PLAN.papers.items() if paper.claims),
     conda:
         ENVIRONMENT
     threads: 1
@@ -26,7 +26,7 @@ rule judgement:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: PLAN.papers[wildcards.paper].claims_digest,
+        digest=lambda wildcards: planned(wildcards).claims_digest,
         numbers=NUMBERS,
         presentation=PRESENTATION,
     message:

@@ -3,7 +3,14 @@ rule figure:
     input:
         shown=figure_inputs,
     output:
-        figure_files(),
+        report(
+            f"{FIGURE}.{SHOWN_FORMAT}",
+            caption="../report/figure.rst",
+            category=paper_title,
+            subcategory="Figures",
+            labels=figure_labels,
+        ),
+        [f"{FIGURE}.{kind}" for kind in PLAN.formats if kind != SHOWN_FORMAT],
         caption=f"{FIGURE}.md",
         latex=f"{FIGURE}.tex",
         chart=f"{FIGURE}.json",
@@ -11,8 +18,6 @@ rule figure:
         "results/{paper}/logs/figures/{figure}.log",
     benchmark:
         "results/{paper}/benchmarks/figures/{figure}.tsv"
-    wildcard_constraints:
-        figure=in_any_paper(lambda paper: paper.figures),
     conda:
         ENVIRONMENT
     threads: 1
@@ -20,7 +25,7 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=figure_digest,
+        digest=lambda wildcards: planned(wildcards).figure_digest(wildcards.figure),
         caption=figure_caption,
         presentation=PRESENTATION,
     message:
@@ -32,9 +37,7 @@ rule figure:
 rule gallery:
     """Put the charts of all papers on one page, where one reads off values and hides curves."""
     input:
-        charts=of_every_paper(
-            lambda paper: [f"figures/{paper}/{name}.json" for name in PLAN.papers[paper].figures]
-        ),
+        charts=[file for file in of_every_paper(figures) if file.endswith(".json")],
     output:
         page=report(
             GALLERY,

@@ -1,7 +1,7 @@
 rule proofs:
     """Prove points of a paper's curves again, by a program that shares no code with the library."""
     input:
-        curves=lambda wildcards: files(CURVE, wildcards.paper, PLAN.papers[wildcards.paper].curves),
+        curves=lambda wildcards: curves(wildcards.paper),
         program=local(ROOT / "verify/verify.py"),
     output:
         csv=report(

@@ -1,7 +1,5 @@
 rule table:
     """Compute one table of a paper."""
-    input:
-        table_inputs,
     output:
         csv=report(
             f"{TABLE}.csv",
@@ -23,7 +21,7 @@ rule table:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: table(wildcards).digest,
+        digest=lambda wildcards: planned(wildcards).tables[wildcards.table].digest,
         numbers=NUMBERS,
         presentation=PRESENTATION,
     message:

@@ -8,7 +8,7 @@ import yaml
 from repository import ROOT
 
 from reproduction.configuration import checks
-from reproduction.configuration.loading import ConfigError
+from reproduction.configuration.sentences import ConfigError
 
 FOLDER = Path(__file__).parent / "small"
 PAPER = "su2026"

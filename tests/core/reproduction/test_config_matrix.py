@@ -98,20 +98,20 @@ def test_an_edit_of_the_numbers_changes_the_digests_of_their_curves_alone(file):
 
 def test_a_missing_file_is_told(file):
     assert mistake(configured(file="no.csv")) == (
-        "mechanisms.mine.file 'no.csv' cannot be read: No such file or directory"
+        "mechanisms.mine: file 'no.csv' cannot be read: No such file or directory"
     )
     assert mistake(configured(file=3)) == (
-        "mechanisms.mine.file must be the path of a CSV file, got 3"
+        "mechanisms.mine: file must be the path of a CSV file, got 3"
     )
     made = configured()
     del made[PAPER]["mechanisms"]["mine"]["file"]
-    assert mistake(made) == "mechanisms.mine.file is missing; matrix needs: file"
+    assert mistake(made) == "mechanisms.mine: file is missing; matrix needs: file"
 
 
 def test_braces_in_the_name_of_a_file_are_refused(file):
     file.rename(file.with_name("m{1}.csv"))
     assert mistake(configured(file="data/m{1}.csv")) == (
-        "mechanisms.mine.file is 'data/m{1}.csv'; it must have no braces, which Snakemake takes "
+        "mechanisms.mine: file is 'data/m{1}.csv'; it must have no braces, which Snakemake takes "
         "for a wildcard"
     )
 

@@ -17,7 +17,7 @@ from small_paper import FOLDER, GOOD, PAPER, added, content, refusal
 from strategies import FUZZ, examples
 
 from reproduction.configuration import loading
-from reproduction.configuration.loading import ConfigError
+from reproduction.configuration.sentences import ConfigError
 
 # A configuration with every section.
 MORE = {
@@ -190,70 +190,12 @@ def test_hostile_names_are_refused(section, name):
     assert "is not a valid name" in refusal(config)
 
 
-@pytest.mark.parametrize("section", ["experiments", "regimes", "figures", "curves", "tables"])
-def test_names_that_differ_in_case_alone_are_refused(section):
-    config = copy.deepcopy(FULL)
-    name = next(iter(config[PAPER][section]))
-    config[PAPER][section][name.upper()] = config[PAPER][section][name]
-    assert f"{section}: {name} and {name.upper()} differ in case alone" in refusal(config)
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "sentence"),
-    [
-        (
-            ("regimes", "low", "label"),
-            "low $",
-            r"regimes.low.label is 'low $', with a $ too few or too many; for the sign itself "
-            r"write \$",
-        ),
-        (
-            ("style", "curves", "clone"),
-            r"$\input{/etc/passwd}$",
-            r"style.curves.clone is '$\\input{/etc/passwd}$', with a formula that "
-            "Matplotlib cannot draw",
-        ),
-        (
-            ("figures", "cdf", "title"),
-            "$" + "{" * 90 + "$",
-            f"figures.cdf.title is '${'{' * 90}$', with a formula that Matplotlib cannot draw",
-        ),
-        (
-            ("figures", "fig", "title"),
-            r"$\log_{10}$ of {paper}",
-            r"figures.fig.title is '$\\log_{10}$ of {paper}'; outside formulas it must have no "
-            "braces, which the report of Snakemake takes for a wildcard",
-        ),
-        (
-            ("figures", "lines", "lines", 0, "label"),
-            "_hidden",
-            "figures.lines.lines[0].label is '_hidden'; it must not begin with _, which hides it "
-            "from the legend",
-        ),
-        (
-            ("figures", "fig", "caption"),
-            "<b>bold</b>",
-            "figures.fig.caption holds '<b', which begins an HTML tag; put a blank after the <",
-        ),
-        (
-            ("figures", "fig", "caption"),
-            "one\n.. include:: /etc/passwd",
-            r"figures.fig.caption is 'one\n.. include:: /etc/passwd'; it must be a single line of "
-            "printable characters",
-        ),
-    ],
-    ids=[
-        "unpaired",
-        "unknown macro",
-        "deep",
-        "braces",
-        "underscore",
-        "tag",
-        "lines",
-    ],
-)
-def test_texts_that_cannot_be_shown_are_refused(path, text, sentence):
-    assert refusal(with_value((PAPER, *path), text)) == f"config/{PAPER}.yaml: {sentence}"
+def test_a_formula_that_does_not_end_is_refused():
+    sentence = refusal(with_value((PAPER, "regimes", "low", "label"), "low $"))
+    assert sentence == (
+        f"config/{PAPER}.yaml: regimes.low.label is 'low $', with a $ too few or too many; "
+        r"for the sign itself write \$"
+    )
 
 
 @pytest.mark.parametrize("text", [r"$\varepsilon_0$ = 1", r"costs \$5", "n < 5", "50 %", "a_b"])
@@ -266,9 +208,9 @@ def told(folder, text) -> str | None:
     file = folder / "config.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     try:
-        loading.check(file)
+        loading.load(file)
     except ConfigError as mistake:
-        sentence = str(mistake)
+        sentence = str(mistake).replace(str(file), file.name)
     else:
         return None
     assert sentence.isprintable()
@@ -278,46 +220,27 @@ def told(folder, text) -> str | None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("delta: 1\nn: 2\ndelta: 3\n", "'delta' is given twice, on lines 1 and 3; give it once"),
-        ("a: {b: 1, b: 2}\n", "'b' is given twice, on line 1; give it once"),
-        ("a: 1\n'a': 2\n", "'a' is given twice, on lines 1 and 2; give it once"),
-        (
-            "a:\n  - !!python/object/apply:os.system ['touch x']\n",
-            "the tag !!python/object/apply:os.system on line 2 is not allowed; write plain values",
-        ),
-        ("a: !load x\n", "the tag !load on line 1 is not allowed; write plain values"),
+        ("delta: 1\nn: 2\ndelta: 3\n", ": 'delta' is given twice, on lines 1 and 3; give it once"),
+        ("a: {b: 1, b: 2}\n", ": 'b' is given twice, on lines 1 and 1; give it once"),
         (
             "__use_yte__: true\na: ?__import__('os').system('touch x')\n",
-            "__use_yte__ on line 1 is not allowed: it makes text run as Python",
+            ": __use_yte__ on line 1 is not allowed",
         ),
-        ("? [a, b]\n: 1\n", "the key on line 1 is a list or a mapping; keys must be text"),
-        ("a: 1:30\n", "1:30 on line 1 is a number, but not a plain decimal one such as 1.0e-6"),
-        ("a: 010\n", "010 on line 1 is a number, but not a plain decimal one"),
-        ("a: 0x_\n", "0x_ on line 1 is a number, but not a plain decimal one"),
-        (f"a: {'9' * 5000}\n", f"{'9' * 20}… on line 1 is a number, but not a plain decimal one"),
-        (f"a: 0x{'f' * 5000}\n", f"0x{'f' * 18}… on line 1 is a number, but not a plain"),
-        ("a: !!int abc\n", "abc on line 1 is a number, but not a plain decimal one"),
-        ("a: !!bool maybe\n", "maybe on line 1 is neither true nor false"),
-        ("a: 2020-13-45\n", "2020-13-45 on line 1 is a date for YAML; in quotes it is text"),
-        ("a: !!map x\n", "the tag !!map on line 1 is not allowed"),
-        ("<<: 5\n", "<< on line 1 must have an alias of a mapping"),
-        ("a: &k {b: 1, c: *k}\n", "what begins on line 1 contains itself, by an alias"),
-        ("a: &k\n  b: [1, [*k]]\n", "what begins on line 1 contains itself, by an alias"),
+        (
+            "a:\n  - !!python/object/apply:os.system ['touch x']\n",
+            " is not valid YAML: could not determine a constructor for the tag",
+        ),
+        ("? [a, b]\n: 1\n", " is not valid YAML: found unhashable key on line 1"),
+        ("a: [1\n", " is not valid YAML: did not find expected"),
+        ("a: *b\n", " is not valid YAML: found undefined alias on line 1"),
+        ("a: &k {b: 1, c: *k}\n", " is nested too deep, or an alias contains itself"),
+        (f"a: {'[' * 3000}{']' * 3000}\n", " is nested too deep, or an alias contains itself"),
+        (b"a: \xff", " is not valid YAML: 'utf-8' codec can't decode byte 0xff"),
+        ("a: 2020-13-45\n", " is not valid YAML: month must be in 1..12"),
     ],
 )
-def test_what_yaml_hides_or_runs_or_chokes_on_is_refused(tmp_path, text, sentence):
-    assert told(tmp_path, text).startswith(f"config.yaml: {sentence}")
-
-
-def test_a_colour_without_quotes_is_told_as_such(tmp_path):
-    text = "a:\n  b: {color: #0072b2, line: solid}\n  c: {x: 1}\n"
-    assert "an unquoted # begins a comment" in told(tmp_path, text)
-
-
-@pytest.mark.parametrize("depth", [101, 3000, 100_000])
-def test_what_is_nested_too_deep_is_refused(tmp_path, depth):
-    text = "a: " + "[" * depth + "]" * depth
-    assert "is nested too deep: at most 100 levels" in told(tmp_path, text)
+def test_what_yaml_hides_or_chokes_on_is_refused(tmp_path, text, sentence):
+    assert told(tmp_path, text).startswith(f"config.yaml{sentence}")
 
 
 def with_aliases(levels: int, entry: str) -> str:
@@ -327,37 +250,11 @@ def with_aliases(levels: int, entry: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("levels", "entry", "sentence"),
-    [
-        (7, f"{{<<: [{', '.join(['@'] * 9)}]}}", "is too long: with its aliases written out, at"),
-        (90, "[@, @]", "is too long: with its aliases written out, at most 100000 keys and values"),
-        (101, "[@]", "is nested too deep: at most 100 levels are allowed"),
-        (3000, "{<<: @}", "is nested too deep: at most 100 levels are allowed"),
-    ],
+    ("levels", "entry"), [(7, f"{{<<: [{', '.join(['@'] * 9)}]}}"), (90, "[@, @]")]
 )
-def test_aliases_that_stand_for_too_much_are_refused(tmp_path, levels, entry, sentence):
-    assert told(tmp_path, with_aliases(levels, entry)).startswith(f"config.yaml {sentence}")
-
-
-NUMERALS = "0 -3 +7 1_000 1.5 .5 5. 1.0e-6 -2.5E+300 0.1 .inf -.INF .nan"
-
-
-@pytest.mark.parametrize("value", NUMERALS.split())
-def test_plain_numbers_pass(tmp_path, value):
-    assert told(tmp_path, f"a: {value}\n") is None
-    assert isinstance(yaml.safe_load(f"a: {value}\n")["a"], int | float)
-
-
-@pytest.mark.parametrize("content", [b"a: [1", b"a: b: c", b"\ta: 1", b"a: \xff", b"a: *b", b"\0"])
-def test_what_is_no_yaml_is_refused_in_one_line(tmp_path, content):
-    assert told(tmp_path, content).startswith("config.yaml ")
-
-
-@pytest.mark.parametrize("text", ["x: [*both, 1]\n", "x: {<<: *both}\n", "\nx: *both\n"])
-def test_an_alias_of_nothing_is_named(tmp_path, text):
-    line = 3 if text.startswith("\n") else 2
-    sentence = f"config.yaml is not valid YAML: *both on line {line} has no anchor & above it"
-    assert told(tmp_path, f"é: 1\n{text}") == sentence
+def test_aliases_that_stand_for_too_much_are_refused(tmp_path, levels, entry):
+    sentence = "config.yaml is too long: with its aliases written out, at most 100000 keys"
+    assert told(tmp_path, with_aliases(levels, entry)).startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -403,4 +300,4 @@ def test_slips_of_an_editor_are_told_in_one_line(tmp_path_factory, file, slips):
 
 @pytest.mark.parametrize("file", OUR_FILES, ids=lambda file: file.name)
 def test_our_own_files_pass(file):
-    loading.check(file)
+    loading.load(file)

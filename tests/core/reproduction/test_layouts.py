@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from reproduction.configuration import checks
-from reproduction.configuration.loading import ConfigError
+from reproduction.configuration.sentences import ConfigError
 
 
 def config(**changes):
@@ -120,21 +120,15 @@ def test_ratios_are_called_like_the_line_that_others_are_divided_by():
     assert layout(worded | {"ratio": reference}).divisor == "BLH: lower bound"
 
 
-@pytest.mark.parametrize("limits", [[1], [1, 2, 3], [2, 1], [1, 1], []])
-def test_limits_are_two_ends(limits):
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ([1], r"\[1\] is missing"),
+        ([1, 2, 3], r" is \[1, 2, 3\]; it must be a list of at most 2 entries"),
+        ([2, 1], r": the smaller one of two limits comes first, got \[2.0, 1.0\]"),
+    ],
+)
+def test_limits_are_two_ends(limits, words):
     ratio = {"experiment": "krr", "curve": "upper", "limits": limits}
-    words = (
-        r"^config/su2026.yaml: figures.fig.ratio.limits is \[.*\]; "
-        r"it must be a list of two numbers, the smaller one first$"
-    )
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=f"figures.fig.ratio.limits{words}$"):
         layout(lines(("krr", "upper")) | {"ratio": ratio})
-
-
-@pytest.mark.parametrize("text", ["上限", "limit 🎈"])
-def test_characters_that_figures_cannot_show_are_refused(text):
-    words = (
-        r"^config/su2026.yaml: figures.fig.title is .*; the font of the figures has no character"
-    )
-    with pytest.raises(ConfigError, match=words):
-        layout(grid("upper") | {"title": text})

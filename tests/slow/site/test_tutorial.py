@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from markdown_pages import ROOT, assert_printed, assert_prints_what_it_says, blocks
 
 from reproduction.configuration import checks
-from reproduction.configuration.loading import ConfigError
+from reproduction.configuration.sentences import ConfigError
 from shufflebounds.cli import main
 from shufflebounds.randomizers import registry
 

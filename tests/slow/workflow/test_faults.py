@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from ready_snakemake import Run
-from small_run import copy, make_checkout, results
+from small_run import copy, results
 from strategies import FUZZ
 from test_pipeline import CONFIG
 
@@ -203,30 +203,6 @@ def test_a_full_disk_is_told_by_the_job_itself(checkout):
         run = checkout.snakemake("--cores", "1", UPPER)
         assert run.returncode == 1
         assert f"{UPPER}: No space left on device" in run.stderr.splitlines()
-
-
-def test_read_only_results_stop_a_run_before_its_first_job(undisturbed, checkout):
-    remove(checkout, [UPPER])
-    disk = checkout.path / "results"
-    with mounted(disk, "--bind", disk):
-        remount(disk, "bind,ro")
-        # Snakemake itself refuses to write the gallery, which is there, once more.
-        run = checkout.snakemake("--cores", "1", UPPER)
-        assert run.returncode != 0
-        assert run.stderr.splitlines()[-1] == "results cannot be written to, so nothing was run"
-        assert "Traceback" not in run.stdout + run.stderr
-        assert checkout.snakemake("--dry-run", UPPER).returncode == 0
-    complete(checkout, UPPER)
-    assert results(checkout) == results(undisturbed)
-
-
-def test_a_file_where_a_folder_should_be_stops_a_run_before_its_first_job(tmp_path):
-    checkout = make_checkout(tmp_path / "checkout")
-    (checkout.path / "figures").write_text("", encoding="utf-8")
-    run = checkout.snakemake("--cores", "1", FIGURE)
-    assert run.returncode != 0
-    assert run.stderr.splitlines()[-1] == "figures cannot be written to, so nothing was run"
-    assert "Traceback" not in run.stdout + run.stderr
 
 
 # Folders.

@@ -118,8 +118,8 @@ def test_a_mistake_is_told_in_one_sentence(importer, settings):
     run = importer.snakemake("--dry-run")
     assert run.returncode != 0
     assert run.stderr.splitlines()[-1] == (
-        "the configuration of the module, su2026: setting.delta is 2.0; "
-        "it must be a number >= 1e-300 and < 1, or {over_n: c} for δ = c/n with c > 0"
+        "config/su2026.yaml of the module: setting.delta must be a finite number with "
+        "1e-300 <= delta < 1, got 2.0; {over_n: c} stands for c/n"
     )
     assert "Traceback" not in run.stderr
 

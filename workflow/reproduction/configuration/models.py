@@ -1,21 +1,18 @@
-"""What config.yaml and the files of the papers may hold.
+"""What config.yaml and the files of the papers may hold, as pydantic models.
 
-The models say what each key means, which editors show (`schema` makes a JSON schema of each), and
-what it may be. Names that must exist and parameters that the library must accept are checked in
-`checks`.
+The fields say what their keys mean, which `schema` shows to editors. Validators refuse what one
+file alone shows to be wrong; a ValueError of theirs begins with the place of the mistake within
+their model. `checks` finds the mistakes that depend on the library or on the code of a paper.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import (
@@ -27,405 +24,541 @@ from pydantic import (
     Strict,
     StringConstraints,
     WithJsonSchema,
-    field_validator,
+    model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
+from reproduction.configuration.sentences import shown, suggestion
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
 from shufflebounds.curves.files import write_text
 
-# What single values of a configuration may be: names, texts, lists, and numbers within limits.
-#
-# Annotated types for models; the sentence for a value that is none of it is made in `sentences`.
+# Names of entries end up in paths and in names of rules.
+NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+# What a figure can draw of ε.
+TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
+# The schema language that editors are told.
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DELTA_SCHEMA = {
+    "anyOf": [
+        {"type": "number", "minimum": validation.MIN_DELTA, "exclusiveMaximum": 1},
+        {
+            "type": "object",
+            "properties": {"over_n": {"type": "number", "exclusiveMinimum": 0}},
+            "required": ["over_n"],
+            "additionalProperties": False,
+        },
+    ]
+}
+GRID_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "start": {"type": "number"},
+        "stop": {"type": "number"},
+        "points": {"type": "integer", "minimum": 1},
+        "spacing": {"enum": ["geometric", "linear"]},
+    },
+    "required": ["start", "stop", "points"],
+    "additionalProperties": False,
+}
+AXIS_SCHEMA = {
+    "type": "object",
+    "propertyNames": {"enum": list(NAMES)},
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": {
+        "anyOf": [{"type": "array", "minItems": 1, "items": {"type": "number"}}, GRID_SCHEMA]
+    },
+}
 
-# Names end up in paths.
-_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
-Name = Annotated[str, StringConstraints(pattern=rf"^{_NAME}\z")]
-Text = Annotated[str, MinLen(1), MaxLen(200)]
-Caption = Annotated[str, MinLen(1), MaxLen(1000)]
+T = TypeVar("T")
 
 
 def is_name(value: object) -> bool:
-    """Whether something may be a name."""
-    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+    """Whether a value may be the name of an entry."""
+    return isinstance(value, str) and re.fullmatch(NAME_PATTERN[1:-1], value) is not None
 
 
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def require_known(place: str, value: object, allowed: Collection[str]) -> None:
+    """Raise ValueError unless a value, or each of a list at the place, is an allowed name."""
+    if isinstance(value, tuple):
+        for i, entry in enumerate(value):
+            require_known(f"{place}[{i}]", entry, allowed)
+    elif not isinstance(value, str) or value not in allowed:
+        raise ValueError(
+            f"{place} is {shown(value)}{suggestion(value, allowed)}; "
+            f"it must be one of {', '.join(allowed) or 'none'}"
+        )
+
+
+def check_keys(content: object, known: Collection[str]) -> None:
+    """Raise ValueError for the first key of a mapping that is unknown or has no value."""
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if key not in known:
+            raise ValueError(
+                f"{key} is not a known key{suggestion(key, known)}; "
+                f"the keys here are {', '.join(known)}"
+            )
+        if value is None:
+            raise ValueError(f"{key} is empty; give it a value or leave it out")
+
+
+def _check_distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     for i, value in enumerate(values):
         if value in values[:i]:
-            raise PydanticCustomError(
-                "sentence",
-                "{place} lists {twice} twice; its entries must be distinct",
-                {"twice": repr(value)},
-            )
+            raise ValueError(f"{value!r} is listed twice; the entries must be distinct")
     return values
 
 
-def _delta(value: Any) -> float | OverN:
-    """A number, or a mapping with the one key over_n."""
+def _check_order(limits: tuple[float, float]) -> tuple[float, float]:
+    if limits[0] >= limits[1]:
+        raise ValueError(f"the smaller one of two limits comes first, got {list(limits)}")
+    return limits
+
+
+def _parse_delta(value: Any) -> float | OverN:
     if isinstance(value, Mapping) and set(value) == {"over_n"}:
         return OverN(value["over_n"])
-    return validation.delta(value)
-
-
-def _axis(x: Any) -> Axis:
-    """A mapping of a name to its values."""
-    if not isinstance(x, Mapping):
-        raise PydanticCustomError("no_mapping", "is no mapping")
     try:
-        return parse_axis(x)
+        return validation.delta(value)
     except ValueError as error:
-        raise PydanticCustomError("axis", "{sentence}", {"sentence": str(error)}) from None
+        raise ValueError(f"{error}; {{over_n: c}} stands for c/n") from None
 
 
-T = TypeVar("T")
-# A list of distinct entries that is not empty.
-Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_distinct)]
-TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
-
-if TYPE_CHECKING:
-    QuantityName: TypeAlias = str
-    Transform: TypeAlias = str
-else:
-    # Names that stand elsewhere; type checkers want them written out.
-    QuantityName = Literal[tuple(QUANTITIES)]
-    Transform = Literal[TRANSFORMS]
-
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+Text = Annotated[str, MinLen(1), MaxLen(200)]
+Caption = Annotated[str, MinLen(1), MaxLen(1000)]
+Sequence = Annotated[tuple[T, ...], Strict(False), MinLen(1)]
+Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_check_distinct)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
 Eps = Annotated[Finite, Ge(0), Le(validation.MAX_EPS0)]
 Users = Annotated[int, Ge(1), Le(validation.MAX_USERS)]
 Rounds = Annotated[int, Ge(1), Le(validation.MAX_ROUNDS)]
 Order = Annotated[Finite, Gt(1), Le(validation.MAX_ORDER)]
-Delta = Annotated[
-    Any,
-    PlainValidator(_delta),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "minimum": validation.MIN_DELTA, "exclusiveMaximum": 1},
-                {
-                    "type": "object",
-                    "properties": {"over_n": {"type": "number", "exclusiveMinimum": 0}},
-                    "required": ["over_n"],
-                    "additionalProperties": False,
-                },
-            ],
-            "x-allowed": f"a number >= {validation.MIN_DELTA:g} and < 1, "
-            "or {over_n: c} for δ = c/n with c > 0",
-        }
-    ),
-]
-_VALUES = {
-    "anyOf": [
-        {"type": "array", "minItems": 1, "items": {"type": "number"}},
-        {
-            "type": "object",
-            "properties": {
-                "start": {"type": "number"},
-                "stop": {"type": "number"},
-                "points": {"type": "integer", "minimum": 1},
-                "spacing": {"enum": ["geometric", "linear"]},
-            },
-            "required": ["start", "stop", "points"],
-            "additionalProperties": False,
-        },
-    ]
-}
-X = Annotated[
-    Axis,
-    PlainValidator(_axis),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": _VALUES,
-            "x-allowed": f"one of {', '.join(NAMES)} and its values, such as {{n: [100, 1000]}}",
-        }
-    ),
-]
 JointSize = Annotated[int, Ge(1), Le(validation.MAX_JOINT)]
+Limits = Annotated[tuple[Finite, Finite], Strict(False), AfterValidator(_check_order)]
+Delta = Annotated[Any, PlainValidator(_parse_delta), WithJsonSchema(DELTA_SCHEMA)]
+X = Annotated[Axis, PlainValidator(parse_axis), WithJsonSchema(AXIS_SCHEMA)]
+if TYPE_CHECKING:
+    BoundName: TypeAlias = str
+    QuantityName: TypeAlias = str
+    Transform: TypeAlias = str
+else:
+    # Type checkers want the names of a Literal written out.
+    BoundName = Literal[tuple(BOUNDS)]
+    QuantityName = Literal[tuple(QUANTITIES)]
+    Transform = Literal[TRANSFORMS]
 
 
-def _ends(values: tuple[float, ...]) -> tuple[float, ...]:
-    if len(values) != 2 or values[0] >= values[1]:
-        raise PydanticCustomError(
-            "sentence",
-            "{place} is {found}; it must be a list of two numbers, the smaller one first",
-            {"found": str(list(values))},
-        )
-    return values
+class Entry(BaseModel):
+    """A mapping of a configuration: unknown keys and keys without a value are mistakes."""
 
-
-# Ends of an axis.
-Limits = Annotated[tuple[Finite, ...], Strict(False), AfterValidator(_ends)]
-
-
-class _Model(BaseModel):
-    # Built as parts of the two whole models, not each for itself.
+    # Entries are built as parts of the two whole files, not each for itself.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _is_not_empty(cls, value: Any) -> Any:
-        """A key without a value is a slip; what may be left out is left out whole."""
-        if value is None:
-            raise PydanticCustomError("empty", "is empty")
-        return value
+    def _check_keys(cls, content: Any) -> Any:
+        check_keys(content, cls.model_fields)
+        return content
 
 
-class NumericsEntry(_Model):
+class NumericsEntry(Entry):
     """How divergences are computed."""
 
-    rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = 1e-4
-    """Relative width of the enclosures."""
+    rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = Field(
+        default=1e-4, description="Relative width of the enclosures."
+    )
 
 
-class SettingEntry(_Model):
+class SettingEntry(Entry):
     """What the curves of an experiment have in common; what is left out comes from further up."""
 
-    n: Users | None = None
-    """Number of users."""
-    eps0: Eps0 | None = None
-    """ε₀ of all that a user sends, a natural logarithm."""
-    delta: Delta | None = None
-    """δ: a number, or {over_n: c} for c/n."""
-    eps: Eps | None = None
-    """ε of curves of δ, a natural logarithm."""
-    rounds: Rounds | None = None
-    """How many shuffles of the same users, one after the other; one if left out."""
-    order: Order | None = None
-    """Order of a Rényi divergence."""
-    target: Eps0 | None = None
-    """ε that a protocol's authors chose its parameters for, a natural logarithm."""
-    messages: Users | None = None
-    """How many messages a user sends, in protocols where that is not a parameter."""
+    n: Users | None = Field(default=None, description="Number of users.")
+    eps0: Eps0 | None = Field(
+        default=None, description="ε₀ of all that a user sends, a natural logarithm."
+    )
+    delta: Delta | None = Field(default=None, description="δ: a number, or {over_n: c} for c/n.")
+    eps: Eps | None = Field(default=None, description="ε of curves of δ, a natural logarithm.")
+    rounds: Rounds | None = Field(
+        default=None,
+        description="Number of shuffles of the same users, one after the other; default 1.",
+    )
+    order: Order | None = Field(default=None, description="Order of a Rényi divergence.")
+    target: Eps0 | None = Field(
+        default=None,
+        description="ε that the authors of a protocol chose its parameters for, a natural "
+        "logarithm.",
+    )
+    messages: Users | None = Field(
+        default=None,
+        description="Number of messages of a user, in protocols where that is not a parameter.",
+    )
 
     def given(self) -> dict[str, Any]:
-        """What is not left out, by name."""
+        """Return the settings that are not left out, by name."""
         return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
 
 
 class RegimeEntry(SettingEntry):
     """A named setting; figures have a column of panels for each."""
 
-    label: Text | None = None
-    """What figures say of the regime before its values, such as low."""
+    label: Text | None = Field(
+        default=None, description="What figures say of the regime before its values, such as low."
+    )
 
 
-class CurveEntry(_Model):
+class CurveEntry(Entry):
     """One bound, and what a user sends."""
 
-    bound: str
-    """A name that `shufflebounds bounds` lists."""
-    quantity: QuantityName = "epsilon"
-    """What is computed."""
-    k_joint: JointSize = 1
-    """How many independent reports, each at ε₀/k (a matrix: its own), a user sends together."""
-    distance: JointSize | None = None
-    """In how many coordinates of a joint composition the inputs differ; if left out, the bound
-    covers every number. Only for `upper`."""
+    bound: BoundName = Field(description="A name that `shufflebounds bounds` lists.")
+    quantity: QuantityName = Field(default="epsilon", description="What is computed.")
+    k_joint: JointSize = Field(
+        default=1,
+        description="Number of independent reports, each at ε₀/k (a matrix: its own), that a user "
+        "sends together.",
+    )
+    distance: JointSize | None = Field(
+        default=None,
+        description="In how many coordinates of a joint composition the inputs differ; if left "
+        "out, the bound covers every number. Only for `upper`.",
+    )
+
+    @model_validator(mode="after")
+    def _check_quantity(self) -> Self:
+        allowed = BOUNDS[self.bound].quantities
+        if self.quantity not in allowed:
+            raise ValueError(
+                f"quantity is {self.quantity!r}; for the bound {self.bound} it must be one of "
+                f"{', '.join(allowed)}"
+            )
+        return self
 
 
-class ExperimentEntry(_Model):
+class ExperimentEntry(Entry):
     """Which curves of which mechanism are computed in which regimes."""
 
-    mechanism: str
-    """A name from `mechanisms`."""
-    regimes: Listed[str]
-    """Names from `regimes`."""
-    curves: Listed[str]
-    """Names from `curves`."""
-    setting: SettingEntry = SettingEntry()
-    """What differs from the paper's `setting`; a regime's own values count before these."""
-    x: X | None = None
-    """The axis, if it is not the paper's: one name and its values."""
+    mechanism: str = Field(description="A name from `mechanisms`.")
+    regimes: Listed[str] = Field(description="Names from `regimes`.")
+    curves: Listed[str] = Field(description="Names from `curves`.")
+    setting: SettingEntry = Field(
+        default=SettingEntry(),
+        description="What differs from the paper's `setting`; a regime's own values count before "
+        "these.",
+    )
+    x: X | None = Field(
+        default=None, description="The axis, if it is not the paper's: one name and its values."
+    )
 
 
-class LineEntry(_Model):
+class LineEntry(Entry):
     """A curve of any experiment; how it looks follows from its bound and its mechanism."""
 
-    experiment: str
-    """A name from `experiments`."""
-    curve: str
-    """A name from `curves`."""
-    label: Text | None = None
-    """What the figure calls it; if left out, the bound, and what tells it from the other lines."""
-    view: Literal["axes", "ratio"] | None = None
-    """Which view of the figure shows it, that of the curves or that of the ratios; both if left
-    out."""
+    experiment: str = Field(description="A name from `experiments`.")
+    curve: str = Field(description="A name from `curves`.")
+    label: Text | None = Field(
+        default=None,
+        description="What the figure calls it; if left out, the bound, and what tells it from the "
+        "other lines.",
+    )
+    view: Literal["axes", "ratio"] | None = Field(
+        default=None,
+        description="Which view of the figure shows it, that of the curves or that of the ratios; "
+        "both if left out.",
+    )
 
 
-class ReferenceEntry(_Model):
+class ReferenceEntry(Entry):
     """A curve that others are divided by."""
 
-    experiment: str | None = None
-    """A name from `experiments`; left out only in a grid of several, where it is each row's own."""
-    curve: str
-    """A name from `curves`."""
-    label: Text | None = None
-    """How the axis calls it; if left out, like the legend."""
-    limits: Limits | None = None
-    """Ends of the y axis; what lies beyond is cut off. If left out, all curves are seen whole."""
-    curves: Listed[str] | None = None
-    """Names from `curves`: what is divided, if that is not what the figure shows above."""
-    alone: bool = False
-    """Whether the figure shows nothing but the ratios."""
+    experiment: str | None = Field(
+        default=None,
+        description="A name from `experiments`; left out only in a grid of several, where it is "
+        "each row's own.",
+    )
+    curve: str = Field(description="A name from `curves`.")
+    label: Text | None = Field(
+        default=None, description="How the axis calls it; if left out, like the legend."
+    )
+    limits: Limits | None = Field(
+        default=None,
+        description="Ends of the y axis; what lies beyond is cut off. If left out, all curves are "
+        "seen whole.",
+    )
+    curves: Listed[str] | None = Field(
+        default=None,
+        description="Names from `curves`: what is divided, if that is not what the figure shows "
+        "above.",
+    )
+    alone: bool = Field(
+        default=False, description="Whether the figure shows nothing but the ratios."
+    )
 
 
-class FigureEntry(_Model):
+class FigureEntry(Entry):
     """A column of panels for each experiment and a row for each regime; or one row of lines, with a
     column for each regime; or, with `table`, what a table holds.
     """
 
-    title: Text
-    """What the figure shows, as a sentence; it stands above the panels."""
-    source: Text | None = None
-    """Which figure of the paper it is, in a small line above the title; none if left out."""
-    caption: Caption
-    """What stands below the figure. {delta}, {n}, {eps0} and other settings in braces stand for
-    their values."""
-    regimes: Listed[str] | None = None
-    """Names from `regimes`."""
-    experiments: Listed[str] | None = None
-    """Names from `experiments`: a column of panels each, with the curves of `curves`."""
-    curves: Listed[str] | None = None
-    """Names from `curves`, which every experiment has."""
-    lines: Annotated[tuple[LineEntry, ...], Strict(False), MinLen(1)] | None = None
-    """Curves of any experiments, in place of experiments and curves."""
-    ratio: ReferenceEntry | None = None
-    """Below each row of panels another one in which curves are divided by this one."""
-    is_map: bool = False
-    """Whether the ratios are drawn as a map, with a row for each line."""
-    transform: Transform | None = None
-    """What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), `log2_gain` the same with
-    the target ε of a protocol's authors for ε₀, `none` is ε itself."""
-    goal: float | None = None
-    """A value that a horizontal line marks in the panels of curves, such as the ε to be met."""
-    table: str | None = None
-    """A name from `tables`, of a kind that can be drawn."""
+    title: Text = Field(
+        description="What the figure shows, as a sentence; it stands above the panels."
+    )
+    source: Text | None = Field(
+        default=None,
+        description="Which figure of the paper it is, in a small line above the title; none if "
+        "left out.",
+    )
+    caption: Caption = Field(
+        description="What stands below the figure. {delta}, {n}, {eps0} and other settings in "
+        "braces stand for their values."
+    )
+    regimes: Listed[str] | None = Field(default=None, description="Names from `regimes`.")
+    experiments: Listed[str] | None = Field(
+        default=None,
+        description="Names from `experiments`: a column of panels each, with the curves of "
+        "`curves`.",
+    )
+    curves: Listed[str] | None = Field(
+        default=None, description="Names from `curves`, which every experiment has."
+    )
+    lines: Sequence[LineEntry] | None = Field(
+        default=None, description="Curves of any experiments, in place of experiments and curves."
+    )
+    ratio: ReferenceEntry | None = Field(
+        default=None,
+        description="Below each row of panels another one in which curves are divided by this one.",
+    )
+    is_map: bool = Field(
+        default=False,
+        description="Whether the ratios are drawn as a map, with a row for each line.",
+    )
+    transform: Transform | None = Field(
+        default=None,
+        description="What is drawn of ε: `expm1` is e^ε − 1, `log2_ratio` is log₂(ε₀/ε), "
+        "`log2_gain` the same with the target ε of a protocol's authors for ε₀, `none` is ε "
+        "itself.",
+    )
+    goal: float | None = Field(
+        default=None,
+        description="A value that a horizontal line marks in the panels of curves, such as the ε "
+        "to be met.",
+    )
+    table: str | None = Field(
+        default=None, description="A name from `tables`, of a kind that can be drawn."
+    )
+
+    @model_validator(mode="after")
+    def _check_content(self) -> Self:
+        """Refuse all but a grid, lines or a table, each with the keys that go with it."""
+        grid = [key for key in ("experiments", "curves") if getattr(self, key) is not None]
+        others = [key for key in ("lines", "table") if getattr(self, key) is not None]
+        if (len(grid), len(others)) not in ((2, 0), (0, 1)):
+            raise ValueError(
+                "it must have either experiments and curves, or lines, or a table, got "
+                f"{', '.join([*grid, *others]) or 'none of them'}"
+            )
+        if self.table is None and self.regimes is None:
+            raise ValueError("regimes is missing")
+        if self.is_map and self.ratio is None:
+            raise ValueError("ratio is missing; a map shows what is divided by a curve")
+        for key in ("regimes", "ratio", "transform", "goal"):
+            if self.table is not None and getattr(self, key) is not None:
+                raise ValueError(f"{key} is only for figures of curves, and this is one of a table")
+        return self
+
+    @model_validator(mode="after")
+    def _check_ratio(self) -> Self:
+        """Each of several experiments has its own divisor."""
+        if self.ratio is not None and self.is_grid != (self.ratio.experiment is None):
+            what = "left out" if self.is_grid else "given"
+            where = "several experiments" if self.is_grid else "a single experiment"
+            raise ValueError(f"ratio.experiment must be {what} where a figure has {where}")
+        return self
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether columns are experiments and rows regimes."""
+        return len(self.experiments or ()) > 1
+
+    @property
+    def ratio_curves(self) -> tuple[str, ...]:
+        """Names of the curves that the ratios show, if those are not the curves shown above."""
+        return (self.ratio.curves or ()) if self.ratio else ()
+
+    def drawn(self) -> Iterator[tuple[str, str]]:
+        """Yield experiment and curve of all that the figure draws or divides by."""
+        for line in self.lines or ():
+            yield line.experiment, line.curve
+        for experiment in self.experiments or ():
+            for curve in (*(self.curves or ()), *self.ratio_curves):
+                yield experiment, curve
+        if self.ratio is not None:
+            own = self.ratio.experiment
+            for experiment in (self.experiments or ()) if own is None else [own]:
+                yield experiment, self.ratio.curve
 
 
-class StyleEntry(_Model):
+class StyleEntry(Entry):
     """The looks of the figures; no curve depends on them."""
 
-    transform: Transform = "none"
-    """What figures draw of ε unless they say otherwise."""
-    experiments: dict[str, Text] = {}
-    """How figures call the experiments; if left out, like their mechanisms."""
-    curves: dict[str, Text] = {}
-    """How figures call the curves; if left out, like their bounds."""
+    transform: Transform = Field(
+        default="none", description="What figures draw of ε unless they say otherwise."
+    )
+    experiments: dict[str, Text] = Field(
+        default={},
+        description="How figures call the experiments; if left out, like their mechanisms.",
+    )
+    curves: dict[str, Text] = Field(
+        default={}, description="How figures call the curves; if left out, like their bounds."
+    )
 
 
-class PaperEntry(_Model):
+class PaperEntry(Entry):
     """What one paper has: mechanisms, experiments, figures, tables and claims."""
 
-    title: Text
-    """Authors and title, as the report shows them."""
-    setting: SettingEntry = SettingEntry()
-    """What all experiments have in common."""
-    x: X
-    """The axis of all experiments: the name of a setting, and its values."""
-    regimes: Annotated[dict[Name, RegimeEntry], MinLen(1)]
-    """Settings by name."""
-    mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)]
-    """Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ are the other
-    keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, rate). Or protocols,
-    whose parameters except settings are the other keys."""
-    curves: Annotated[dict[Name, CurveEntry], MinLen(1)]
-    """Bounds by name."""
-    experiments: Annotated[dict[Name, ExperimentEntry], MinLen(1)]
-    """Which curves of which mechanism are computed in which regimes."""
-    figures: dict[Name, FigureEntry] = {}
-    """Figures by name."""
-    tables: dict[Name, dict[str, Any]] = {}
-    """Tables by name: `kind` is one of the paper's, whose parameters are the other keys."""
-    claims: dict[str, Listed[str]] = {}
-    """Figures whose curves are to show what the paper claims, by claim."""
-    style: StyleEntry = StyleEntry()
-    """The looks of the figures."""
+    title: Text = Field(description="Authors and title, as the report shows them.")
+    setting: SettingEntry = Field(
+        default=SettingEntry(), description="What all experiments have in common."
+    )
+    x: X = Field(description="The axis of all experiments: the name of a setting, and its values.")
+    regimes: Annotated[dict[Name, RegimeEntry], MinLen(1)] = Field(description="Settings by name.")
+    mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)] = Field(
+        description="Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ "
+        "are the other keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, "
+        "rate). Or protocols, whose parameters except settings are the other keys."
+    )
+    curves: Annotated[dict[Name, CurveEntry], MinLen(1)] = Field(description="Bounds by name.")
+    experiments: Annotated[dict[Name, ExperimentEntry], MinLen(1)] = Field(
+        description="Which curves of which mechanism are computed in which regimes."
+    )
+    figures: dict[Name, FigureEntry] = Field(default={}, description="Figures by name.")
+    tables: dict[Name, dict[str, Any]] = Field(
+        default={},
+        description="Tables by name: `kind` is one of the paper's, whose parameters are the other "
+        "keys.",
+    )
+    claims: dict[str, Listed[str]] = Field(
+        default={}, description="Figures whose curves are to show what the paper claims, by claim."
+    )
+    style: StyleEntry = Field(default=StyleEntry(), description="The looks of the figures.")
+
+    @model_validator(mode="after")
+    def _check_experiments(self) -> Self:
+        for name, experiment in self.experiments.items():
+            for key, allowed in (
+                ("mechanism", self.mechanisms),
+                ("regimes", self.regimes),
+                ("curves", self.curves),
+            ):
+                require_known(f"experiments.{name}.{key}", getattr(experiment, key), allowed)
+        return self
+
+    @model_validator(mode="after")
+    def _check_figures(self) -> Self:
+        """Figures draw what is computed, of one quantity along one axis."""
+        for name, figure in self.figures.items():
+            place = f"figures.{name}"
+            if figure.table is not None:
+                require_known(f"{place}.table", figure.table, self.tables)
+                continue
+            require_known(f"{place}.regimes", figure.regimes, self.regimes)
+            for experiment, curve in figure.drawn():
+                require_known(f"{place}: experiment", experiment, self.experiments)
+                require_known(f"{place}: curve", curve, self.curves)
+                self._require_computed(place, figure.regimes, experiment, curve)
+            self._check_axes(place, figure)
+        return self
+
+    def _require_computed(
+        self, place: str, regimes: tuple[str, ...] | None, experiment: str, curve: str
+    ) -> None:
+        computed = self.experiments[experiment]
+        wanted = [("curve", curve, computed.curves)]
+        wanted += [("regime", regime, computed.regimes) for regime in regimes or ()]
+        for what, name, names in wanted:
+            if name not in names:
+                raise ValueError(
+                    f"{place} draws {what} {name}, which experiments.{experiment} does not "
+                    f"compute; it computes {', '.join(names)}"
+                )
+
+    def _check_axes(self, place: str, figure: FigureEntry) -> None:
+        drawn = list(figure.drawn())
+        quantities = {self.curves[curve].quantity for _, curve in drawn}
+        axes = {(self.experiments[experiment].x or self.x).name for experiment, _ in drawn}
+        for what, names in (("quantities", quantities), ("axes", axes)):
+            if len(names) > 1:
+                raise ValueError(
+                    f"{place} draws curves of several {what}: {', '.join(sorted(names))}"
+                )
+        transform = figure.transform or self.style.transform
+        if transform != "none" and quantities == {"delta"}:
+            raise ValueError(
+                f"{place}.transform is {transform!r}; for curves of delta it must be none"
+            )
+
+    @model_validator(mode="after")
+    def _check_style(self) -> Self:
+        """A style like that of an entry is misspelt; others may be left from former entries."""
+        for key in ("experiments", "curves"):
+            known = getattr(self, key)
+            for name in getattr(self.style, key):
+                if name not in known and (hint := suggestion(name, known)):
+                    raise ValueError(
+                        f"style.{key}.{name} is the style of nothing{hint}; "
+                        f"{key} are {', '.join(known)}"
+                    )
+        return self
 
 
-class RootEntry(_Model):
+class RootEntry(Entry):
     """config.yaml: which papers are reproduced, and how precisely."""
 
-    papers: Listed[Name]
-    """Which papers: each has its own file, config/<paper>.yaml."""
-    numerics: NumericsEntry = NumericsEntry()
-    """Precision of all divergences."""
-    formats: Listed[Literal["pdf", "png", "svg"]] = ("pdf", "png")
-    """The files of every figure."""
+    papers: Listed[Name] = Field(
+        description="Which papers: each has its own file, config/<paper>.yaml."
+    )
+    numerics: NumericsEntry = Field(
+        default=NumericsEntry(), description="Precision of all divergences."
+    )
+    formats: Listed[Literal["pdf", "png", "svg"]] = Field(
+        default=("pdf", "png"), description="The files of every figure."
+    )
 
 
-# Their JSON schemas, for editors; ``make schemas`` writes them into the folder docs.
-
+# The files of the schemas, which ``make schemas`` writes into the folder docs.
 MODELS: dict[str, type[BaseModel]] = {
     "config.schema.json": RootEntry,
     "paper.schema.json": PaperEntry,
 }
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _EditorSchema(GenerateJsonSchema):
+    """A schema without null, which no key may be, and without titles, which repeat the names."""
+
+    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if made.get("default") is None or isinstance(made["default"], dict):
+            made.pop("default", None)
+        return made
+
+    def dict_schema(self, schema: Any) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        return made | {"additionalProperties": False} if "patternProperties" in made else made
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def schema(model: type[BaseModel]) -> str:
-    """The schema of a model's file."""
-    whole = model.model_json_schema()
-    for name, part in {**whole.get("$defs", {}), model.__name__: whole}.items():
-        for field, text in _meanings(globals()[name]).items():
-            said = {**part["properties"][field], "description": text}
-            part["properties"][field] = dict(sorted(said.items()))
-    fragment = _for_editors(whole)
-    definitions = fragment.get("$defs", {})
-    # What depends on the library, and the models leave to `checks`.
-    if "CurveEntry" in definitions:
-        definitions["CurveEntry"]["properties"]["bound"]["enum"] = list(BOUNDS)
-    for entry in (fragment, definitions.get("ExperimentEntry", {})):
-        if "x" in entry.get("properties", {}):
-            entry["properties"]["x"] |= {
-                "propertyNames": {"enum": list(NAMES)},
-                "minProperties": 1,
-                "maxProperties": 1,
-            }
-    return json.dumps({"$schema": _DIALECT, **fragment}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """The strings below the fields of a model, which cost every other run a tenth of a second."""
-    found: dict[str, str] = {}
-    for one in [base for base in reversed(model.__mro__) if issubclass(base, _Model)]:
-        [entry] = ast.parse(inspect.getsource(one)).body
-        assert isinstance(entry, ast.ClassDef)
-        for field, below in pairwise(entry.body):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str(text))):
-                    found[name] = inspect.cleandoc(text)
-    return found
-
-
-def _for_editors(fragment: Any) -> Any:
-    """A fragment in JavaScript's regular expressions, and without null: no key may be empty."""
-    if isinstance(fragment, str):
-        return fragment.replace(r"\z", "$")
-    if isinstance(fragment, list):
-        return [_for_editors(one) for one in fragment if one != {"type": "null"}]
-    if not isinstance(fragment, dict):
-        return fragment
-    kept = {_for_editors(k): _for_editors(v) for k, v in fragment.items() if not _is_ours(k, v)}
-    if "patternProperties" in kept:
-        kept["additionalProperties"] = False
-    if len(kept.get("anyOf", ())) == 1:
-        kept = kept.pop("anyOf")[0] | kept
-    return kept
-
-
-def _is_ours(key: str, value: Any) -> bool:
-    """Whether a key of a schema says nothing to an editor; a property may be called title."""
-    return (
-        key == "x-allowed"
-        or (key == "title" and isinstance(value, str))
-        or (key == "default" and (value is None or isinstance(value, dict)))
-    )
+    """Return the JSON schema of a model's file, as the text of a file."""
+    made = model.model_json_schema(schema_generator=_EditorSchema)
+    return json.dumps({"$schema": DIALECT, **made}, indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
