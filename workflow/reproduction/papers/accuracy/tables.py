@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from reproduction.papers.accuracy import BestMechanisms
-from reproduction.papers.tables import Context, Page, TableCode
+from reproduction.papers.pages import Page
+from reproduction.papers.tables import Context, TableCode
 from shufflebounds.bounds.ranking import Choice, choose
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
@@ -108,4 +109,4 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
     )
 
 
-TABLE = TableCode(_compute, _page, _sheet)
+CODE = {BestMechanisms: TableCode(_compute, _page, _sheet)}

@@ -6,6 +6,9 @@ of the step is convolved by FFT. The step limits the accuracy: the error is of f
 
 In floats, for comparison: the round-off of the FFT, some 10⁻¹⁵ times the window's length in units
 of G, is not charged, nor are the tails beyond the window, of mass e⁻⁴⁰. Nothing here is certified.
+
+The table has the algorithm at the step that the paper prints, beside the certified ε (Sections 5.2
+and 6): l = (e^{ε₀} − 1)/d with d = 1200 at ε₀ = 0.1 and d = 1000 at ε₀ = 4.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
-from reproduction.papers.tables import Context, Page, TableCode, grouped, safe
+from reproduction.papers.tables import Context
 from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.problem import Problem
 from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
@@ -37,10 +41,26 @@ from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letter
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.randomizers.description import parse
 
-# What lies beyond the window has a mass of e^{−λ} at most.
-_LAMBDA = 40.0
-# Chernoff's bound holds at every tilt; so many are tried.
-_TILTS = 200
+# λ of the window: the mass beyond it is at most e^{−λ}.
+LAMBDA = 40.0
+
+# Number of tilts at which Chernoff's bound is tried.
+TILTS = 200
+
+# Relative accuracy of the algorithm's ε, below the hundredths of a per cent that the page shows.
+# Where a rounded value jumps at the root, each further digit costs three or four evaluations.
+RTOL = 1e-5
+
+# How far from the certified ε the algorithm's is searched, as factors.
+FACTORS = (1.02, 1.2, 2.0, 8.0)
+
+# The lines of the figure: column, label and bound.
+LINES = (
+    ("upper", "upper bound", "upper"),
+    ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
+    ("lower", "lower bound", "lower"),
+    ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
+)
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *, up: bool) -> float:
@@ -85,21 +105,10 @@ def _reach(cells: FloatArray, masses: FloatArray, n: int) -> int:
     if largest <= 0.0:
         return 0
     # From a normal sum of the largest spread to the end of the range of floats.
-    tilts = np.geomspace(1.0 / (math.sqrt(n) * float(np.abs(cells).max())), 700.0 / largest, _TILTS)
+    tilts = np.geomspace(1.0 / (math.sqrt(n) * float(np.abs(cells).max())), 700.0 / largest, TILTS)
     log_mgf = n * logsumexp(tilts[:, None] * cells, b=masses, axis=1)
-    reach = float(np.min(np.maximum(log_mgf + _LAMBDA, 1.0) / tilts))
+    reach = float(np.min(np.maximum(log_mgf + LAMBDA, 1.0) / tilts))
     return math.ceil(min(reach, n * largest + 1.0))
-
-
-# The algorithm at the step that the paper prints, beside the certified ε (Sections 5.2 and 6).
-#
-# The paper takes l = (e^{ε₀} − 1)/d with d = 1200 at ε₀ = 0.1 and d = 1000 at ε₀ = 4.
-
-# Relative accuracy of the ε of the algorithm, below the hundredths of a per cent that are shown.
-# Where a rounded value jumps at the root, each further digit costs three or four evaluations.
-_RTOL = 1e-5
-# How far from the certified ε its own is looked for, as factors.
-_FACTORS = (1.02, 1.2, 2.0, 8.0)
 
 
 def printed_divisor(eps0: float) -> int:
@@ -158,12 +167,12 @@ def _solve(
 
     side = 1 if up else -1
     known = math.log(near) - side * 1e-3
-    for factor in _FACTORS:
+    for factor in FACTORS:
         end = math.log(near) + side * math.log(factor)
         if side * excess(end) <= 0.0:
-            return math.exp(brentq(excess, known, end, xtol=_RTOL))
+            return math.exp(brentq(excess, known, end, xtol=RTOL))
         known = end
-    raise ArithmeticError(f"no epsilon within a factor of {_FACTORS[-1]:g} of {near!r}")
+    raise ArithmeticError(f"no epsilon within a factor of {FACTORS[-1]:g} of {near!r}")
 
 
 def page(frame: pd.DataFrame) -> Page:
@@ -196,15 +205,6 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-# Column, label and bound of each line.
-_LINES = (
-    ("upper", "upper bound", "upper"),
-    ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
-    ("lower", "lower bound", "lower"),
-    ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
-)
-
-
 def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """ε against n, a column for each mechanism and ε₀; below, all divided by the upper bound."""
     groups = frame.groupby(["mechanism", "eps0"], sort=False)
@@ -223,16 +223,13 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
         ],
         lines=[
             (Line(label, line_look(bound)), Drawn.line(n, rows[column].to_numpy() / unit))
-            for column, label, bound in _LINES
+            for column, label, bound in LINES
         ],
         y_label="ratio to upper bound" if ratio else r"$\varepsilon$",
         x_log=True,
         y_log=True,
         is_ratio=ratio,
     )
-
-
-TABLE = TableCode(measure, page, sheet)
 
 
 @cache
