@@ -28,9 +28,6 @@ from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
 from reproduction.papers.tables import Context
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem
-from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
-from shufflebounds.accounting.starts import starts
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -76,31 +73,28 @@ def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *,
 def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e-4) -> Enclosure:
     """ε at δ of a symmetric pair, rounded down and up, by a step of (e^{ε₀} − 1)/1000.
 
-    e^{ε₀} is the largest ratio of a to b. The search stops at the relative width `rtol`.
+    e^{ε₀} is the largest ratio of a to b. Each end has the relative accuracy `rtol`.
     """
-    problem = Problem.of(decomposition, n)
+    certified = single_shuffle.epsilon(decomposition, n, delta)
     step = float(np.max(decomposition.a / decomposition.b) - 1.0) / 1000.0
-
-    def evaluate(eps: float, _: float) -> Enclosure:
-        low, high = (divergence(decomposition, eps, n, step, up=up) for up in (False, True))
-        return Enclosure(max(0.0, low), max(0.0, low, high))
-
-    end = problem.largest_loss()
-    (start,) = starts([problem], [delta], min(end, LARGEST_EPS))
-    return smallest_eps(evaluate, delta, start, end, rtol)
+    low, high = (
+        _solve(decomposition, n, step, delta, near=near, up=up, rtol=rtol)
+        for near, up in ((certified.lower, False), (certified.upper, True))
+    )
+    return Enclosure(min(low, high), high)
 
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
     """E[T₊] for the sum T of n draws of whole numbers `cells`."""
-    ahead, behind = _reach(cells, masses, n), _reach(-cells, masses, n)
-    size = next_fast_len(ahead + behind, real=True)
+    above, below = _window_end(cells, masses, n), _window_end(-cells, masses, n)
+    size = next_fast_len(above + below, real=True)
     law = np.bincount(np.mod(cells, size).astype(np.int64), weights=masses, minlength=size)
     wrapped = irfft(rfft(law) ** n, size)
-    return float(np.arange(ahead) @ wrapped[:ahead])
+    return float(np.arange(above) @ wrapped[:above])
 
 
-def _reach(cells: FloatArray, masses: FloatArray, n: int) -> int:
-    """So far up that the sum is beyond with probability e^{−λ} at most, by Chernoff's bound."""
+def _window_end(cells: FloatArray, masses: FloatArray, n: int) -> int:
+    """A value that the sum exceeds with probability at most e^{−λ}, by Chernoff's bound."""
     largest = float(cells.max())
     if largest <= 0.0:
         return 0
@@ -156,7 +150,14 @@ def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
 
 
 def _solve(
-    decomposition: Decomposition, n: int, step: float, delta: float, *, near: float, up: bool
+    decomposition: Decomposition,
+    n: int,
+    step: float,
+    delta: float,
+    *,
+    near: float,
+    up: bool,
+    rtol: float = RTOL,
 ) -> float:
     """The algorithm's ε, the GPARV rounded up or down; `near` is the certified one."""
 
@@ -166,12 +167,12 @@ def _solve(
         return math.log(max(value, 1e-300) / delta)
 
     side = 1 if up else -1
-    known = math.log(near) - side * 1e-3
+    start = math.log(near) - side * 1e-3
     for factor in FACTORS:
         end = math.log(near) + side * math.log(factor)
         if side * excess(end) <= 0.0:
-            return math.exp(brentq(excess, known, end, xtol=RTOL))
-        known = end
+            return math.exp(brentq(excess, start, end, xtol=rtol))
+        start = end
     raise ArithmeticError(f"no epsilon within a factor of {FACTORS[-1]:g} of {near!r}")
 
 

@@ -26,15 +26,16 @@ H = TypeVar("H", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 # Masses by outcome.
 Law: TypeAlias = dict[H, Fraction]
-# A multiset of outputs, or of indices of components, in ascending order.
+# A multiset of outputs, or of indices of components, in ascending order. The blanket's pair outputs
+# the reports of the victim and of those others who report from the blanket.
 Multiset: TypeAlias = tuple[int, ...]
-# The output of the blanket's pair: the number of other users who report from the blanket, and the
-# multiset of their reports and the victim's.
-Reports: TypeAlias = tuple[int, Multiset]
 # The state of an algorithm: J, the users whose left-over laws were sampled, and the samples.
 State: TypeAlias = tuple[frozenset[int], Multiset]
 # A function that adds an element to a collection, which the paper writes as ∪.
 Union: TypeAlias = Callable[[Multiset, int], Multiset]
+
+# The outcome that nothing is sampled, which joins no collection.
+NOTHING = -1
 
 
 def union_of_multisets(collection: Multiset, element: int) -> Multiset:
@@ -63,18 +64,36 @@ def distance(law: Law[H], other: Law[H]) -> Fraction:
     return sum(map(abs, differences), zero) / 2
 
 
-def multiset_law(draws: Iterable[Law[int]]) -> Law[Multiset]:
-    """The law of the multiset of independent draws."""
-    law: Law[Multiset] = {(): Fraction(1)}
-    for draw in draws:
-        law = image(law, partial(_with_element, draw=draw))
-    return law
-
-
-def _with_element(
-    drawn: Multiset, draw: Law[int], union: Union = union_of_multisets
+def collection_law(
+    draws: Iterable[Law[int] | None],
+    left_over: Sequence[Law[int]] = (),
+    union: Union = union_of_multisets,
 ) -> Law[Multiset]:
-    return image(draw, lambda element: {union(drawn, element): Fraction(1)})
+    """The law of the collection of independent samples.
+
+    None stands for a sample of the left-over law of a user who is not in J, who is put into J.
+    """
+    states: Law[State] = {(frozenset(), ()): Fraction(1)}
+    for draw in draws:
+        if draw is None:
+            states = image(states, partial(_with_left_over, laws=left_over, union=union))
+        else:
+            states = image(states, partial(_with_sample, law=draw, union=union))
+    return image(states, lambda state: {state[1]: Fraction(1)})
+
+
+def _with_sample(state: State, law: Law[int], union: Union) -> Law[State]:
+    users, collection = state
+    return image(
+        law, lambda y: {(users, collection if y == NOTHING else union(collection, y)): Fraction(1)}
+    )
+
+
+def _with_left_over(state: State, laws: Sequence[Law[int]], union: Union) -> Law[State]:
+    users, collection = state
+    free = [j for j in range(len(laws)) if j not in users]
+    chosen = dict.fromkeys(free, Fraction(1, len(free)))
+    return image(chosen, lambda j: _with_sample((users | {j}, collection), laws[j], union))
 
 
 @dataclass(frozen=True)
@@ -106,7 +125,11 @@ class Clone:
         """
         own = dict(enumerate(self.b if victim else self.a))
         other = dict(enumerate([*self.c, self.beta]))
-        return multiset_law([own, *[other] * (n - 1)])
+        return collection_law([own, *[other] * (n - 1)])
+
+    def draws(self, histogram: Multiset, residual: Law[int] | None) -> list[Law[int] | None]:
+        """The component of each index, or `residual` for the index of the left-over laws."""
+        return [[*self.components, residual][index] for index in histogram]
 
 
 @dataclass(frozen=True)
@@ -133,7 +156,7 @@ class Shuffle:
 
     def reports(self, victim: int) -> Law[Multiset]:
         """M_S(X⁰) or M_S(X¹): the law of the shuffled reports."""
-        return multiset_law(self.rows[x] for x in (victim, *self.others))
+        return collection_law(self.rows[x] for x in (victim, *self.others))
 
     def left_over(self, clone: Clone) -> list[Law[int]]:
         """LO(x₂), …, LO(x_n) beside the components of a decomposition."""
@@ -186,108 +209,49 @@ class Shuffle:
         least = self.infimum[y]
         return self.rows[0][y] / least, self.rows[1][y] / least
 
-    def blanket_pair(self, victim: int) -> Law[Reports]:
+    def blanket_pair(self, victim: int) -> Law[Multiset]:
         """P₀ or P₁ of Definition 6."""
-        infimum = self.infimum
-        silent = 1 - sum(infimum.values(), Fraction())
-        # The output −1 stands for a user who does not report from the blanket.
-        drawn = multiset_law([self.rows[victim], *[infimum | {-1: silent}] * (self.n - 1)])
-        return image(drawn, lambda ys: {_reports_of(ys): Fraction(1)})
-
-
-def _reports_of(drawn: Multiset) -> Reports:
-    reports = tuple(y for y in drawn if y >= 0)
-    return len(reports) - 1, reports
+        silent = 1 - sum(self.infimum.values(), Fraction())
+        other = self.infimum | {NOTHING: silent}
+        return collection_law([self.rows[victim], *[other] * (self.n - 1)])
 
 
 def algorithm_2(
-    given: Reports, shuffle: Shuffle, union: Union = union_of_multisets
+    reports: Multiset, shuffle: Shuffle, union: Union = union_of_multisets
 ) -> Law[Multiset]:
     """f^B from the blanket's pair to the shuffled reports."""
-    size, reports = given
-    left_over = shuffle.left_over(shuffle.primary())
-    states: Law[State] = {(frozenset(), ()): Fraction(1)}
-    for _ in range(shuffle.n - 1 - size):
-        states = image(states, partial(_with_left_over, left_over=left_over, union=union))
-
-    def with_reports(state: State) -> Law[Multiset]:
-        collection = state[1]
-        for y in reports:
-            collection = union(collection, y)
-        return {collection: Fraction(1)}
-
-    return image(states, with_reports)
+    draws = [*[None] * (shuffle.n - len(reports)), *({y: Fraction(1)} for y in reports)]
+    return collection_law(draws, shuffle.left_over(shuffle.primary()), union)
 
 
-def algorithm_3(z: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
+def algorithm_3(histogram: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
     """f^GC from the pair of a general clone to the shuffled reports; Algorithm 1 if k = 2."""
-    left_over = shuffle.left_over(clone)
-    states: Law[State] = {(frozenset(), ()): Fraction(1)}
-    for index in z:
-        if index == len(clone.components):
-            states = image(states, partial(_with_left_over, left_over=left_over))
-        else:
-            component = clone.components[index]
-            states = image(states, partial(_with_draw, law=component))
-    return image(states, lambda state: {state[1]: Fraction(1)})
+    return collection_law(clone.draws(histogram, None), shuffle.left_over(clone))
 
 
-def algorithm_4(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+def algorithm_4(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
     """f₂ from the blanket's pair to that of the primary optimal decomposition."""
-    size, reports = given
     residual = len(shuffle.infimum)
-    indices = [*reports, *[residual] * (shuffle.n - 1 - size)]
-    return {tuple(sorted(indices)): Fraction(1)}
+    return {(*reports, *[residual] * (shuffle.n - len(reports))): Fraction(1)}
 
 
 def algorithm_5(
     histogram: Multiset, shuffle: Shuffle, clone: Clone, union: Union = union_of_multisets
-) -> Law[Reports]:
+) -> Law[Multiset]:
     """f₃ from the pair of a general clone to the blanket's."""
-    infimum, common = shuffle.infimum, clone.common()
+    common = clone.common()
     # (μ/β) Q^com, to which the outcome that nothing is sampled adds the rest.
-    sampled = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in infimum.items()}
-    nothing = 1 - sum(sampled.values(), Fraction())
-    law: Law[Multiset] = {(): Fraction(1)}
-    for index in histogram:
-        if index == len(clone.components):
-            law = image(
-                law,
-                lambda ys: image(
-                    sampled | {-1: nothing},
-                    lambda y: {ys if y < 0 else union(ys, y): Fraction(1)},
-                ),
-            )
-        else:
-            component = clone.components[index]
-            law = image(law, partial(_with_element, draw=component, union=union))
-    return image(law, lambda ys: {(len(ys) - 1, ys): Fraction(1)})
+    residual = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in shuffle.infimum.items()}
+    residual[NOTHING] = 1 - sum(residual.values(), Fraction())
+    return collection_law(clone.draws(histogram, residual), union=union)
 
 
-def algorithm_6(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+def algorithm_6(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
     """f₄ from the blanket's pair to that of the simplified optimal decomposition."""
-    size, reports = given
     ratios = list(dict.fromkeys(map(shuffle.ratios, shuffle.infimum)))
-    residual = len(ratios)
     indices = [ratios.index(shuffle.ratios(y)) for y in reports]
-    indices += [residual] * (shuffle.n - 1 - size)
+    indices += [len(ratios)] * (shuffle.n - len(reports))
     return {tuple(sorted(indices)): Fraction(1)}
-
-
-def _with_draw(state: State, law: Law[int], union: Union = union_of_multisets) -> Law[State]:
-    """A sample of a law is added to the collection."""
-    used, collection = state
-    return image(law, lambda y: {(used, union(collection, y)): Fraction(1)})
-
-
-def _with_left_over(
-    state: State, left_over: Sequence[Law[int]], union: Union = union_of_multisets
-) -> Law[State]:
-    """A user who is not in J is chosen and put into J, and a sample of its left-over law added."""
-    used, collection = state
-    free = [j for j in range(len(left_over)) if j not in used]
-    chosen = dict.fromkeys(free, Fraction(1, len(free)))
-    return image(chosen, lambda j: _with_draw((used | {j}, collection), left_over[j], union))
 
 
 @dataclass(frozen=True)

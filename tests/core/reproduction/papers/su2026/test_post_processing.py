@@ -36,9 +36,9 @@ def test_users_drawn_twice_would_be_seen(monkeypatch):
     clone = given.simplified()
     original = maps._with_left_over
 
-    def with_replacement(state, left_over):
-        law = original((frozenset(), state[1]), left_over)
-        return maps.image(law, lambda new: {(frozenset(), new[1]): Fraction(1)})
+    def with_replacement(state, laws, union):
+        samples = original((frozenset(), state[1]), laws, union)
+        return maps.image(samples, lambda new: {(frozenset(), new[1]): Fraction(1)})
 
     monkeypatch.setattr(maps, "_with_left_over", with_replacement)
     kernel = partial(maps.algorithm_3, shuffle=given, clone=clone)
