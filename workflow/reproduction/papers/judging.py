@@ -260,9 +260,9 @@ def claim_of(entry: Mapping[str, Any], panel: str, function: Measure | None) -> 
 
 
 def _comparison(entry: Mapping[str, Any], saves: bool) -> Comparison:
-    given = dict(entry)
-    bound, others = given.pop("bound"), tuple(given.pop("others"))
-    return Comparison(bound, others, saves, **given)
+    options = dict(entry)
+    bound, others = options.pop("bound"), tuple(options.pop("others"))
+    return Comparison(bound, others, saves, **options)
 
 
 def check(

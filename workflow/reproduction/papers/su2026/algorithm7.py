@@ -110,7 +110,7 @@ def printed_divisor(eps0: float) -> int:
     return 1200 if eps0 < 1.0 else 1000
 
 
-def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
+def measure(parameters: AlgorithmSeven, context: Context) -> pd.DataFrame:
     """ε of the blankets and of the dataset pairs of mechanisms, certified and by the algorithm.
 
     A row for each mechanism, ε₀ and number of users. ``upper`` and ``lower`` are the certified
@@ -119,8 +119,8 @@ def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
     for the error bound of Section 5.2 to fall with n, at the certified ε. A continuous report is
     rounded in cells first, to the same side as the GPARV.
     """
-    rows, delta = [], given.delta
-    for name, eps0, n in itertools.product(given.mechanisms, given.eps0, given.n):
+    rows, delta = [], parameters.delta
+    for name, eps0, n in itertools.product(parameters.mechanisms, parameters.eps0, parameters.n):
         randomizer = context.mechanisms[name].randomizer(eps0)
         step = math.expm1(eps0) / printed_divisor(eps0)
         blanket, pair = randomizer.blanket(), randomizer.dataset_pair()
@@ -236,7 +236,7 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
 @cache
 def as_printed() -> pd.DataFrame:
     """`measure` of the paper's 10-RR, from end to end of its figures."""
-    given = AlgorithmSeven(
+    parameters = AlgorithmSeven(
         mechanisms=("krr10",), eps0=(0.1, 4.0), n=(1_000, 10_000, 100_000), delta=1e-6
     )
-    return measure(given, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics()))
+    return measure(parameters, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics()))

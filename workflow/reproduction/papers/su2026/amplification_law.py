@@ -24,15 +24,15 @@ MARGIN = 0.05
 SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
-def law(given: AmplificationVariable, context: Context) -> pd.DataFrame:
+def law(parameters: AmplificationVariable, context: Context) -> pd.DataFrame:
     """The cumulative distribution of L, one row per value, ascending; it ends at 1.
 
     ``value`` and ``cdf`` make a right-continuous step function. A continuous randomizer is binned:
     the masses of its cells are right, and ``value`` is the mean of L over the cell.
     """
-    mechanism = context.mechanisms[given.mechanism]
-    blanket = mechanism.randomizer(given.eps0).blanket().bounds()[0].merge()
-    values, masses = blanket.gparv(given.eps)
+    mechanism = context.mechanisms[parameters.mechanism]
+    blanket = mechanism.randomizer(parameters.eps0).blanket().bounds()[0].merge()
+    values, masses = blanket.gparv(parameters.eps)
     size = np.count_nonzero(blanket.c)
     order = np.argsort(values[:size], kind="stable")
     gamma = masses[:size].sum()
@@ -41,8 +41,8 @@ def law(given: AmplificationVariable, context: Context) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "mechanism": str(mechanism),
-            "eps0": given.eps0,
-            "eps": given.eps,
+            "eps0": parameters.eps0,
+            "eps": parameters.eps,
             "value": gamma * values[order],
             "cdf": np.minimum(cdf, 1.0),
         }

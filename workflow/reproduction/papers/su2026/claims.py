@@ -186,10 +186,10 @@ def worst_dataset(_: Evidence) -> Judgement:
         )
     for (name, make), eps0, n in itertools.product(MECHANISMS.items(), LEVELS, USERS):
         pairs = make(eps0).dataset_pairs()
-        third, first = (epsilon(pairs[others], n, DELTA) for others in ("third", "x1"))
+        third, first = (epsilon(pairs[dataset], n, DELTA) for dataset in ("third", "x1"))
         many[f"{name}, ε₀ = {eps0:g}, n = {n}"] = first.lower / third.upper - 1.0
     largest_share, setting, worst = max(few, key=lambda case: case[0])
-    held = " and ".join(f"{count} hold {x}" for x, count in enumerate(worst.others) if count)
+    others = " and ".join(f"{count} hold {x}" for x, count in enumerate(worst.others) if count)
     largest_setting = max(many, key=many.__getitem__)
     return judge_cases(
         [share <= 0.0 for share in (*(case[0] for case in few), *many.values())],
@@ -198,7 +198,7 @@ def worst_dataset(_: Evidence) -> Judgement:
         f"users, and up to {percentage(many[largest_setting], up=False)} for n ≥ 1000 if all "
         "others hold x₁¹",
         f"largest: {setting}, where the victim holds {worst.victim[0]} or {worst.victim[1]} "
-        f"and of the others {held}; of many users: {largest_setting}",
+        f"and of the others {others}; of many users: {largest_setting}",
     )
 
 
@@ -325,10 +325,10 @@ def corrected_counts(k: int, n: int, left: int) -> CountLaw:
     """The law if N others report from the blanket, and N₁ of the N − N₀ + `left` not the first."""
     gamma = k / (RATIO + k - 1)
     law: dict[tuple[int, int], Fraction] = {}
-    for drawn in range(n):
-        for i in range(drawn + 1):
-            share = _binomial(n - 1, gamma, drawn) * _binomial(drawn, Fraction(1, k), i)
-            trials = max(drawn - (i + 1) + left, 0)
+    for reports in range(n):
+        for i in range(reports + 1):
+            share = _binomial(n - 1, gamma, reports) * _binomial(reports, Fraction(1, k), i)
+            trials = max(reports - (i + 1) + left, 0)
             for j in range(trials + 1):
                 mass = share * _binomial(trials, Fraction(1, k - 1), j)
                 law[i + 1, j] = law.get((i + 1, j), Fraction(0)) + mass

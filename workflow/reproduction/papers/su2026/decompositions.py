@@ -122,7 +122,7 @@ UNMARKED_LIMIT = "the limit of many columns, K → ∞. The paper does not mark 
 OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 prints"
 
 
-def gparv(given: Gparv, _: Context) -> pd.DataFrame:
+def gparv(parameters: Gparv, _: Context) -> pd.DataFrame:
     """Table 1: masses of the GPARV at its five values, over large domains (k-RR: over k inputs).
 
     A row for each mechanism, value of the GPARV and ε₀. ``quantity`` is that value in LaTeX and
@@ -136,13 +136,15 @@ def gparv(given: Gparv, _: Context) -> pd.DataFrame:
         row = {
             "table": 1,
             "mechanism": NAMES[kind],
-            "parameters": f"k = {given.k}" if kind == "krr" else "D → ∞",
-            "eps": given.eps,
+            "parameters": f"k = {parameters.k}" if kind == "krr" else "D → ∞",
+            "eps": parameters.eps,
             "note": UNMARKED_LIMIT if kind == "hadamard" else "",
         }
-        for eps0 in given.eps0:
-            points = _points(eps0, given.eps)
-            masses = _gparv_masses(_randomizer(kind, eps0, given.k, None), given.eps, points)
+        for eps0 in parameters.eps0:
+            points = _points(eps0, parameters.eps)
+            masses = _gparv_masses(
+                _randomizer(kind, eps0, parameters.k, None), parameters.eps, points
+            )
             rows += [
                 row | {"quantity": name, "symbolic": form, "eps0": eps0, "point": at, "value": mass}
                 for name, form, at, mass in zip(POINTS, forms, points, masses, strict=True)
@@ -150,14 +152,14 @@ def gparv(given: Gparv, _: Context) -> pd.DataFrame:
     return _frame(rows, "eps", "point")
 
 
-def finite(given: FiniteDomains, _: Context) -> pd.DataFrame:
+def finite(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
     """Table 2: p, q and r over domains of finite size.
 
     The columns are those of `gparv`, without ``eps`` and ``point``.
     """
-    size, columns = given.domain_size, 2 ** given.domain_size.bit_length()
-    parameters = dict.fromkeys(NAMES, f"D = {size}")
-    parameters |= {"krr": f"k = {given.k}", "hadamard": f"D = {size}, K = {columns}"}
+    size, columns = parameters.domain_size, 2 ** parameters.domain_size.bit_length()
+    sizes = dict.fromkeys(NAMES, f"D = {size}")
+    sizes |= {"krr": f"k = {parameters.k}", "hadamard": f"D = {size}, K = {columns}"}
     printed = (
         f"the paper prints ${COMMON}$ for any D, the limit K → ∞. "
         "K is the number of columns, the least power of 2 above D"
@@ -167,16 +169,16 @@ def finite(given: FiniteDomains, _: Context) -> pd.DataFrame:
         {
             "table": 2,
             "mechanism": NAMES[kind],
-            "parameters": parameters[kind],
+            "parameters": sizes[kind],
             "note": notes.get((kind, entry["quantity"]), ""),
             **entry,
         }
         for kind, forms in SYMBOLIC_FINITE.items()
-        for entry in _entries(kind, forms, given.eps0, given.k, size)
+        for entry in _entries(kind, forms, parameters.eps0, parameters.k, size)
     )
 
 
-def limit(given: LargeDomains, _: Context) -> pd.DataFrame:
+def limit(parameters: LargeDomains, _: Context) -> pd.DataFrame:
     """Table 3: p, q and r in the limit of large domains; the columns are those of `finite`.
 
     It has a row for Hadamard response, whose limit the paper prints in Table 2.
@@ -190,7 +192,7 @@ def limit(given: LargeDomains, _: Context) -> pd.DataFrame:
             **entry,
         }
         for kind, forms in SYMBOLIC_LIMIT.items()
-        for entry in _entries(kind, forms, given.eps0, None, None)
+        for entry in _entries(kind, forms, parameters.eps0, None, None)
     )
 
 

@@ -50,7 +50,7 @@ LABELS = {
 }
 
 
-def measure(given: Hierarchy, context: Context) -> pd.DataFrame:
+def measure(parameters: Hierarchy, context: Context) -> pd.DataFrame:
     """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
 
     ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥ lower and clone ≥
@@ -59,10 +59,10 @@ def measure(given: Hierarchy, context: Context) -> pd.DataFrame:
     PrecisionError where the width cannot be reached, with a note that names the row.
     """
     rows = []
-    for name, eps0, n in itertools.product(given.mechanisms, given.eps0, given.n):
+    for name, eps0, n in itertools.product(parameters.mechanisms, parameters.eps0, parameters.n):
         randomizer = context.mechanisms[name].randomizer(eps0)
         blanket = randomizer.blanket()
-        delta = Setting(delta=given.delta).at(n=n).require("delta")
+        delta = Setting(delta=parameters.delta).at(n=n).require("delta")
         bounds = (
             standard_clone(eps0),
             stronger_clone(eps0),

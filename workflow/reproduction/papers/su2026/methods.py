@@ -31,15 +31,15 @@ LOOKS = {PAPER: line_look("lower"), HERE: line_look("stronger_clone")}
 MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not in the paper)"
 
 
-def arrows(given: Methods, _: Context) -> pd.DataFrame:
+def arrows(parameters: Methods, _: Context) -> pd.DataFrame:
     """The arrows, one a row, with the texts and places of the boxes at both ends."""
     boxes = {
-        name: Box(text, (i + 0.5) * WIDTH / len(row), float(len(given.rows) - 1 - level))
-        for level, row in enumerate(given.rows)
+        name: Box(text, (i + 0.5) * WIDTH / len(row), float(len(parameters.rows) - 1 - level))
+        for level, row in enumerate(parameters.rows)
         for i, (name, text) in enumerate(row.items())
     }
     rows = []
-    for arrow in given.arrows:
+    for arrow in parameters.arrows:
         start, end = boxes[arrow.start], boxes[arrow.end]
         rows.append(
             {

@@ -304,16 +304,16 @@ def maps(shuffle: Shuffle) -> list[Map]:
     ]
 
 
-def measure(given: PostProcessing, _: Context) -> pd.DataFrame:
+def measure(parameters: PostProcessing, _: Context) -> pd.DataFrame:
     """The exact total variation distance of what each map gives from what it must give.
 
     A row for each randomizer and map. ``distance_0`` and ``distance_1`` are of P₀ and P₁, as
     fractions; ``outcomes`` counts what the target's P₀ can be.
     """
     rows = []
-    for name, weights in given.randomizers.items():
+    for name, weights in parameters.randomizers.items():
         laws = [{y: Fraction(w, sum(row)) for y, w in enumerate(row)} for row in weights]
-        shuffle = Shuffle(laws, given.others)
+        shuffle = Shuffle(laws, parameters.others)
         for map_ in maps(shuffle):
             distances = [
                 distance(image(map_.start(victim), map_.kernel), map_.goal(victim))

@@ -30,8 +30,8 @@ TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 @cache
 def ipums_calibrations() -> pd.DataFrame:
     """The table of calibrations, indexed by mechanism and target ε."""
-    given = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
-    return calibrations(given).set_index(["mechanism", "eps"])
+    parameters = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
+    return calibrations(parameters).set_index(["mechanism", "eps"])
 
 
 def private(_: Evidence) -> Judgement:

@@ -69,14 +69,14 @@ def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
     return KRR(values, math.log(m - values + 1.0)) if m > values else None
 
 
-def calibrations(given: Calibrations) -> pd.DataFrame:
+def calibrations(parameters: Calibrations) -> pd.DataFrame:
     """A row for each ε and mechanism, columns `COLUMNS`; errors are total, over the curator's."""
-    return pd.DataFrame(_rows(given), columns=list(COLUMNS))
+    return pd.DataFrame(_rows(parameters), columns=list(COLUMNS))
 
 
-def _rows(given: Calibrations) -> Iterator[list[float | str]]:
-    values, n, delta = given.values, given.n, given.delta
-    for eps in given.eps:
+def _rows(parameters: Calibrations) -> Iterator[list[float | str]]:
+    values, n, delta = parameters.values, parameters.n, parameters.delta
+    for eps in parameters.eps:
         curator = curator_mse(values, n, eps, delta)
         for name, label, theirs in (
             ("local_hash", "SOLH", solh(values, eps, n, delta)),
@@ -143,4 +143,4 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error over a curator's")
 
 
-CODE = {Calibrations: TableCode(lambda given, _: calibrations(given), _page, _sheet)}
+CODE = {Calibrations: TableCode(lambda parameters, _: calibrations(parameters), _page, _sheet)}

@@ -58,15 +58,15 @@ FORMS: tuple[tuple[str, Bound, str, Callable[[float, float, float], float]], ...
 )
 
 
-def asymptotics(given: Asymptotics) -> pd.DataFrame:
+def asymptotics(parameters: Asymptotics) -> pd.DataFrame:
     """ε of the methods of Table 1 and their printed forms: a row for each method, ε₀ and n.
 
     Columns: ``method``, ``form``, ``eps0``, ``n``, ``delta``, ``epsilon`` (what you can claim) and
     ``quotient`` (by the form).
     """
     rows = []
-    settings = [Setting(delta=given.delta).at(n=n) for n in given.n]
-    for (name, bound, form, value), eps0 in itertools.product(FORMS, given.eps0):
+    settings = [Setting(delta=parameters.delta).at(n=n) for n in parameters.n]
+    for (name, bound, form, value), eps0 in itertools.product(FORMS, parameters.eps0):
         report = SingleMessage(KRR(KRR_VALUES, eps0))
         beta = report.ratios().beta
         protocol = report if bound.knows_mechanism else GenericReports(eps0)

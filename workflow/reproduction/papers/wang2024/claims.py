@@ -55,7 +55,7 @@ def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
     theirs = enclosures(evidence.curves, "upper")
     parameters = {name: mechanism.plain() for name, mechanism in evidence.mechanisms.items()}
     sampled, separate = (
-        [name for name, given in parameters.items() if given.get("type") == kind]
+        [name for name, fields in parameters.items() if fields.get("type") == kind]
         for kind in ("hierarchical_histogram", "separate_histograms")
     )
     tables = [point_table(mine.iloc[:0])]
@@ -100,10 +100,10 @@ def tight_cases() -> dict[str, Cases]:
             for e in map(math.exp, LEVELS)
         ]
 
-    def messages(given: Iterable[tuple[MultiMessage, float, float, float]]) -> Cases:
+    def messages(protocols: Iterable[tuple[MultiMessage, float, float, float]]) -> Cases:
         return [
             (variation_ratio(p, beta, q, published=True), protocol.decomposition())
-            for protocol, p, beta, q in given
+            for protocol, p, beta, q in protocols
         ]
 
     return {
@@ -270,8 +270,8 @@ def linear_time(_: Evidence) -> Judgement:
 def seconds(_: pd.DataFrame) -> Judgement:
     """The algorithm for 10⁸ users at the four ε₀ of Table 5."""
     levels = (1.0, 3.0, 5.0, 7.0)
-    given = Timed(eps0=levels, n=(10**8,), delta={"over_n": 0.01}, iterations=(20,))
-    table = general_pair.timed(given, Context({}, Numerics(rtol=1e-4)))
+    parameters = Timed(eps0=levels, n=(10**8,), delta={"over_n": 0.01}, iterations=(20,))
+    table = general_pair.timed(parameters, Context({}, Numerics(rtol=1e-4)))
     algorithm, ours = table["bisected_20_seconds"], table["seconds"]
     printed = [row[20].seconds for (_, n), row in PRINTED.items() if n == 10**8]
     return judge_cases(

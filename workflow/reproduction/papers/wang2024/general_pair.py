@@ -77,19 +77,19 @@ def delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
     scale = math.exp(eps)
 
     def low(c: NDArray) -> NDArray:
-        apart = alpha * (scale + 1.0) * (p - 1.0)
-        hidden = math.expm1(eps) * rest * r / (1.0 - 2.0 * r)
-        return ((scale * p - 1.0) * alpha * c + hidden * (n - c)) / apart
+        unit = alpha * (scale + 1.0) * (p - 1.0)
+        leftover = math.expm1(eps) * rest * r / (1.0 - 2.0 * r)
+        return ((scale * p - 1.0) * alpha * c + leftover * (n - c)) / unit
 
     total = 2.0 * math.exp(-DECAY)
     for start in range(first, last + 1, CHUNK):
         c = np.arange(start, min(start + CHUNK, last + 1), dtype=np.float64)
         threshold = np.ceil(low(c + 1.0))
-        seen = (p - scale) * alpha * _at_least(threshold - 1.0, c)
-        seen += (1.0 - p * scale) * alpha * _at_least(threshold, c)
+        excess = (p - scale) * alpha * _at_least(threshold - 1.0, c)
+        excess += (1.0 - p * scale) * alpha * _at_least(threshold, c)
         if rest > 0.0:
-            seen += (1.0 - scale) * rest * _at_least(np.ceil(low(c)), c)
-        total += float(clones.pmf(c) @ seen)
+            excess += (1.0 - scale) * rest * _at_least(np.ceil(low(c)), c)
+        total += float(clones.pmf(c) @ excess)
     return total
 
 
@@ -113,7 +113,7 @@ def _at_least(k: NDArray, c: NDArray) -> NDArray:
     return np.where(inside, tail, (k < 1.0).astype(np.float64))
 
 
-def timed(given: Timed, context: Context) -> pd.DataFrame:
+def timed(parameters: Timed, context: Context) -> pd.DataFrame:
     """ε of the general pair, certified and by the paper's algorithm, with CPU seconds of both.
 
     One row for each ε₀ and n, with the columns ``eps0``, ``n``, ``delta``, ``epsilon_lower``,
@@ -124,14 +124,14 @@ def timed(given: Timed, context: Context) -> pd.DataFrame:
     # The first answer of a process loads modules.
     single_shuffle.epsilon(stronger_clone(1.0), 100, 1e-3)
     return pd.DataFrame(
-        _timed_row(given, context.numerics.rtol, eps0, n)
-        for eps0, n in itertools.product(given.eps0, given.n)
+        _timed_row(parameters, context.numerics.rtol, eps0, n)
+        for eps0, n in itertools.product(parameters.eps0, parameters.n)
     )
 
 
-def _timed_row(given: Timed, rtol: float | None, eps0: float, n: int) -> dict[str, float]:
+def _timed_row(parameters: Timed, rtol: float | None, eps0: float, n: int) -> dict[str, float]:
     pair, p, beta = stronger_clone(eps0), math.exp(eps0), math.tanh(eps0 / 2.0)
-    target = Setting(delta=given.delta).at(n=n).require("delta")
+    target = Setting(delta=parameters.delta).at(n=n).require("delta")
     start = time.process_time()
     certified = single_shuffle.epsilon(pair, n, target, rtol=rtol)
     row = {
@@ -142,7 +142,7 @@ def _timed_row(given: Timed, rtol: float | None, eps0: float, n: int) -> dict[st
         "epsilon_upper": certified.upper,
         "seconds": time.process_time() - start,
     }
-    for count in given.iterations:
+    for count in parameters.iterations:
         start = time.process_time()
         row[f"bisected_{count}"] = epsilon(p, beta, p, n, target, count)
         row[f"bisected_{count}_seconds"] = time.process_time() - start

@@ -45,15 +45,15 @@ def sampled_rappor(eps0: float, domain_size: int, sample: int) -> NDArray[np.flo
     """RAPPOR of `sample` bits that are chosen at random, as a matrix: inputs by (bits, values)."""
     keep = 1.0 / (1.0 + math.exp(-eps0 / 2.0))
     rows: list[list[float]] = [[] for _ in range(domain_size)]
-    chosen = list(itertools.combinations(range(domain_size), sample))
-    for bits in chosen:
+    samples = list(itertools.combinations(range(domain_size), sample))
+    for bits in samples:
         for values in itertools.product((0, 1), repeat=sample):
             for x, row in enumerate(rows):
                 chances = (
                     keep if (bit == x) == value else 1.0 - keep
                     for bit, value in zip(bits, values, strict=True)
                 )
-                row.append(math.prod(chances) / len(chosen))
+                row.append(math.prod(chances) / len(samples))
     return np.array(rows)
 
 
@@ -80,13 +80,13 @@ def laplace(eps0: float) -> float:
 def widest(matrix: NDArray[np.float64]) -> float:
     """β of a randomizer: the largest total variation distance of two rows."""
     return max(
-        float(np.maximum(one - other, 0.0).sum())
-        for one, other in itertools.permutations(matrix, 2)
+        float(np.maximum(row - other, 0.0).sum())
+        for row, other in itertools.permutations(matrix, 2)
     )
 
 
 @dataclass(frozen=True)
-class _Row:
+class PrintedNumber:
     """A printed number, what it should be, and what to say where they differ."""
 
     name: str
@@ -97,7 +97,7 @@ class _Row:
 
     @property
     def verdict(self) -> str:
-        """That the printed number is confirmed, or what it must be multiplied by."""
+        """Whether the printed number is confirmed, or the factor that it lacks."""
         quotient = self.measured / self.printed
         if self.printed == self.measured or abs(quotient - 1.0) <= SAME:
             return CONFIRMED
@@ -108,48 +108,47 @@ def mechanisms(eps0: float) -> pd.DataFrame:
     """β of Table 2 at ε₀ (natural log): one row a mechanism, columns `COLUMNS`."""
     e, h = math.exp(eps0), math.exp(eps0 / 2.0)
     t = (h - 1.0) / (h + 1.0)
-    # The blocks of Hadamard response: K columns, s of them e^ε₀ times as likely.
     rows = [
-        _Row(
+        PrintedNumber(
             "general mechanism",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+1)",
             (e - 1) / (e + 1),
             widest(Duchi(eps0).matrix()),
             "Attained by 2-RR.",
         ),
-        _Row(
+        PrintedNumber(
             "Laplace on [0, 1]",
             r"1-e^{-\varepsilon_0/2}",
             -math.expm1(-eps0 / 2.0),
             laplace(eps0),
         ),
-        _Row(
+        PrintedNumber(
             "PrivUnit, cap 0.3",
             r"c(e^{\varepsilon_0}-1)/(ce^{\varepsilon_0}+1-c)",
             0.3 * (e - 1) / (0.3 * e + 0.7),
             widest(PrivUnit(eps0, 0.3).matrix()),
             "For caps of at most half the sphere; larger ones overlap.",
         ),
-        _Row(
+        PrintedNumber(
             "GRR, d = 5",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+d-1)",
             (e - 1) / (e + 4),
             widest(KRR(5, eps0).matrix()),
         ),
-        _Row(
+        PrintedNumber(
             "binary RR, d = 5",
             r"(e^{\varepsilon_0/2}-1)/(e^{\varepsilon_0/2}+1)",
             t,
             widest(RAPPOR(eps0, 5).matrix()),
         ),
-        _Row(
+        PrintedNumber(
             "3-subset, d = 7",
             r"(e^{\varepsilon_0}-1)\big({d-1 \choose k-1}-{d-2 \choose k-2}\big)"
             r"/\big(e^{\varepsilon_0}{d-1 \choose k-1}+{d-1 \choose k}\big)",
             (e - 1) * (math.comb(6, 2) - math.comb(5, 1)) / (e * math.comb(6, 2) + math.comb(6, 3)),
             widest(Subset(eps0, 7, 3).matrix()),
         ),
-        _Row(
+        PrintedNumber(
             "local hash, l = 4",
             r"(e^{\varepsilon_0}-1)/(e^{\varepsilon_0}+l-1)",
             (e - 1) / (e + 3),
@@ -157,20 +156,20 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "Printed for the worst hash function; a uniformly random one has $1-1/l$ times that, "
             "which the library uses.",
         ),
-        _Row(
+        PrintedNumber(
             "Hadamard response, B = 1, K = 4",
             r"(s(e^{\varepsilon_0}-1)/2)/(se^{\varepsilon_0}+K-s)",
             (e - 1) / (2 * e + 2),
             widest(HadamardResponse(eps0, 3).matrix()),
         ),
-        _Row(
+        PrintedNumber(
             "Hadamard response, B = 2, K = 8",
             r"s(e^{\varepsilon_0}-1)/(se^{\varepsilon_0}+K-s)",
             2 * (e - 1) / (2 * e + 6),
             widest(HadamardBlocks(eps0, 2, 4).matrix()),
             "Of inputs in different blocks.",
         ),
-        _Row(
+        PrintedNumber(
             "sampling RAPPOR, s = 2 of d = 5",
             r"s(e^{\varepsilon_0/2}-1)/(d(e^{\varepsilon_0/2}+1))",
             2 * t / 5,
@@ -179,7 +178,7 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "shipped: the paper states $\\beta$ alone, and not whether the bits' places are sent; "
             "`sb.MatrixRandomizer` takes the matrix of either reading.",
         ),
-        _Row(
+        PrintedNumber(
             "Wheel, s = 1, length 0.3",
             r"s\ell(e^{\varepsilon_0}-1)/(s\ell e^{\varepsilon_0}+1-s\ell)",
             0.3 * (e - 1) / (0.3 * e + 0.7),
@@ -194,7 +193,7 @@ def mechanisms(eps0: float) -> pd.DataFrame:
 def metric(distance: float) -> pd.DataFrame:
     """β of Table 3 at a distance d₀₁ of two inputs: one row a noise, columns `COLUMNS`."""
 
-    def found(noise: str) -> float:
+    def variation(noise: str) -> float:
         return total_variation(metric_variation_ratio(distance, distance, noise))
 
     # The printed double integral, by symmetry in y.
@@ -206,15 +205,23 @@ def metric(distance: float) -> pd.DataFrame:
         40.0,
     )
     rows = [
-        _Row(
-            "general", r"(e^{d_{01}}-1)/(e^{d_{01}}+1)", math.tanh(distance / 2), found("general")
+        PrintedNumber(
+            "general",
+            r"(e^{d_{01}}-1)/(e^{d_{01}}+1)",
+            math.tanh(distance / 2),
+            variation("general"),
         ),
-        _Row("Laplace on a line", r"1-e^{-d_{01}/2}", -math.expm1(-distance / 2), found("laplace")),
-        _Row(
+        PrintedNumber(
+            "Laplace on a line",
+            r"1-e^{-d_{01}/2}",
+            -math.expm1(-distance / 2),
+            variation("laplace"),
+        ),
+        PrintedNumber(
             "planar Laplace",
             r"2\int_0^{d_{01}/2}\int e^{-\sqrt{(x-d_{01}/2)^2+y^2}}/(2\pi)\,dy\,dx",
             planar,
-            found("planar"),
+            variation("planar"),
             r"$(2/\pi)\int_0^{d_{01}/2}tK_1(t)\,dt$. A pair of two inputs "
             '(`sb.metric_variation_ratio(…, noise="planar")`) and no mechanism: what others are '
             "sure of is an infimum over a region of the plane without a closed form.",
@@ -226,33 +233,33 @@ def metric(distance: float) -> pd.DataFrame:
 def protocols() -> pd.DataFrame:
     """p, β and q of Table 4 on examples: a row for each number, columns `COLUMNS`."""
     rows = [
-        *_of(
+        *_message_rows(
             BinarySum(coin=0.2),
             "Balcer and Cheu, coin 0.2",
             (r"\infty", "1", r"\max(1/p,1/(1-p))"),
             (math.inf, 1.0, 5.0),
             q="For one bit; the other has $1/(1-p)$, and using both is exact.",
         ),
-        *_of(
+        *_message_rows(
             BinarySum(),
             "Balcer et al.",
             (r"\infty", "1", "2"),
             (math.inf, 1.0, 2.0),
         ),
-        *_of(
+        *_message_rows(
             CheuZhilyaev(0.25),
             "Cheu and Zhilyaev, f = 0.25",
             ("(1-f)^2/f^2", "1-2f", "(1-f)/f"),
             (9.0, 0.5, 3.0),
-            beta="The published pair lies *below* the reduction: leftovers differ.",
+            β="The published pair lies *below* the reduction: leftovers differ.",
         ),
-        *_of(
+        *_message_rows(
             BallsIntoBins(8, 2),
             "balls into bins, d = 8, s = 2",
             (r"\infty", "1", "d/s"),
             (math.inf, 1.0, 4.0),
         ),
-        *_of(
+        *_message_rows(
             Dump(5, 0.2),
             "mixDUMP, d = 5, f = 0.2",
             ("(1-f)(d-1)/f", "((1-f)(d-1)-f)/(d-1)", "(1-f)d"),
@@ -284,27 +291,26 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def _of(
+def _message_rows(
     protocol: MultiMessage,
     name: str,
     forms: Sequence[str],
     printed: Sequence[float],
     **notes: str,
-) -> list[_Row]:
-    """p, β and q of the victim's message and a blanket."""
+) -> list[PrintedNumber]:
+    """The rows of p, β and q, measured on the victim's message and a blanket."""
     messages = protocol.decomposition()
     with np.errstate(divide="ignore"):
         p = float(np.max(messages.a[messages.a > 0] / messages.b[messages.a > 0]))
         q = float(np.max(np.maximum(messages.a, messages.b) / messages.c))
-    measured = {"p": p, "beta": total_variation(messages), "q": q}
-    symbols = {"p": "p", "beta": "β", "q": "q"}
+    measured = {"p": p, "β": total_variation(messages), "q": q}
     return [
-        _Row(f"{name}: {symbols[key]}", form, number, measured[key], notes.get(key, ""))
-        for key, form, number in zip(measured, forms, printed, strict=True)
+        PrintedNumber(f"{name}: {symbol}", form, number, measured[symbol], notes.get(symbol, ""))
+        for symbol, form, number in zip(measured, forms, printed, strict=True)
     ]
 
 
-def _frame(table: int, rows: Sequence[_Row]) -> pd.DataFrame:
+def _frame(table: int, rows: Sequence[PrintedNumber]) -> pd.DataFrame:
     cells = [{"table": table, **vars(row), "verdict": row.verdict} for row in rows]
     return pd.DataFrame(cells, columns=list(COLUMNS))
 

@@ -9,11 +9,13 @@ from reproduction.papers.wang2024 import general_pair as table_5
 from reproduction.papers.wang2024 import parameters as tables_2_to_4
 
 CODE = {
-    Asymptotics: TableCode(lambda given, _: table_1.asymptotics(given), table_1.page),
+    Asymptotics: TableCode(lambda parameters, _: table_1.asymptotics(parameters), table_1.page),
     Mechanisms: TableCode(
-        lambda given, _: tables_2_to_4.mechanisms(given.eps0), tables_2_to_4.page
+        lambda parameters, _: tables_2_to_4.mechanisms(parameters.eps0), tables_2_to_4.page
     ),
-    Metric: TableCode(lambda given, _: tables_2_to_4.metric(given.eps0), tables_2_to_4.page),
-    Protocols: TableCode(lambda given, _: tables_2_to_4.protocols(), tables_2_to_4.page),
+    Metric: TableCode(
+        lambda parameters, _: tables_2_to_4.metric(parameters.eps0), tables_2_to_4.page
+    ),
+    Protocols: TableCode(lambda parameters, _: tables_2_to_4.protocols(), tables_2_to_4.page),
     Timed: TableCode(table_5.timed, table_5.page),
 }

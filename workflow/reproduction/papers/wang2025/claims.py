@@ -46,7 +46,7 @@ Law: TypeAlias = Mapping[Any, Fraction]
 def counterexample_divergence() -> Fraction:
     """D(ε) of the shuffled reports, by enumeration."""
     zeros, ones = (0,) * BITS, (1,) * BITS
-    return _divergence(_shuffled(zeros, zeros), _shuffled(ones, zeros))
+    return _excess_mass(_shuffled(zeros, zeros), _shuffled(ones, zeros))
 
 
 def counterexample_claim() -> Fraction:
@@ -54,7 +54,7 @@ def counterexample_claim() -> Fraction:
     p = (KEPT / (1 - KEPT)) ** BITS
     beta = sum(
         (
-            math.comb(BITS, k) * (_kept_law(k) - _kept_law(BITS - k))
+            math.comb(BITS, k) * (_kept_chance(k) - _kept_chance(BITS - k))
             for k in range(BITS // 2 + 1, BITS + 1)
         ),
         Fraction(0),
@@ -64,7 +64,7 @@ def counterexample_claim() -> Fraction:
     # The other user is a clone of either kind with probability pα/q = α, else nothing.
     others = (alpha, alpha, 1 - 2 * alpha)
     victims = ((p * alpha, alpha, rest), (alpha, p * alpha, rest))
-    return _divergence(
+    return _excess_mass(
         *(_multiset_law(dict(enumerate(law)), dict(enumerate(others))) for law in victims)
     )
 
@@ -73,15 +73,15 @@ def _shuffled(victim: tuple[int, ...], other: tuple[int, ...]) -> Law:
     return _multiset_law(_reports(victim), _reports(other))
 
 
-def _reports(held: tuple[int, ...]) -> Law:
+def _reports(value: tuple[int, ...]) -> Law:
     """The law of the vector that a user sends."""
     return {
-        sent: _kept_law(sum(x == y for x, y in zip(held, sent, strict=True)))
-        for sent in product((0, 1), repeat=BITS)
+        report: _kept_chance(sum(x == y for x, y in zip(value, report, strict=True)))
+        for report in product((0, 1), repeat=BITS)
     }
 
 
-def _kept_law(count: int) -> Fraction:
+def _kept_chance(count: int) -> Fraction:
     """The probability that so many given bits are kept and the others are flipped."""
     return KEPT**count * (1 - KEPT) ** (BITS - count)
 
@@ -94,7 +94,7 @@ def _multiset_law(first: Law, second: Law) -> Law:
     return law
 
 
-def _divergence(law: Law, other: Law) -> Fraction:
+def _excess_mass(law: Law, other: Law) -> Fraction:
     return sum((max(Fraction(0), law[key] - EXP_EPS * other[key]) for key in law), Fraction(0))
 
 
@@ -117,13 +117,13 @@ def truncated_list(bits: int, eps0: float, n: int) -> tuple[float, int, float]:
     """
     clones, log_inverse = _clones(bits, eps0, n), math.log(4.0 / TOLERANCE)
     spread = math.sqrt(log_inverse * (n - 1) / 2.0)
-    kept, terms = 0.0, 0
+    mass, terms = 0.0, 0
     for c in _counts(clones.mean(), spread, n - 1):
         first_kind = _counts(c / 2.0, math.sqrt(log_inverse * c / 2.0), c)
         terms += len(first_kind)
         ends = stats.binom.cdf([first_kind.start - 1, first_kind.stop - 1], c, 0.5)
-        kept += clones.pmf(c) * (ends[1] - ends[0])
-    return max(0.0, 1.0 - kept), terms, (math.sqrt(2.0 * (n - 1) * log_inverse) + 1.0) ** 2
+        mass += clones.pmf(c) * (ends[1] - ends[0])
+    return max(0.0, 1.0 - mass), terms, (math.sqrt(2.0 * (n - 1) * log_inverse) + 1.0) ** 2
 
 
 def loss_list(bits: int, eps0: float, n: int, eps: float, *, mended: bool) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def _counts(mean: float, spread: float, most: int) -> range:
 
 def truncation(_: Evidence) -> Judgement:
     """The mass and the terms of truncated lists."""
-    lists = [truncated_list(*given) for given in LISTS]
+    lists = [truncated_list(*setting) for setting in LISTS]
     masses, shares = zip(*((mass, terms / most) for mass, terms, most in lists), strict=True)
     return judge_cases(
         [mass <= TOLERANCE and terms <= most for mass, terms, most in lists],
