@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.papers.tables import Page, safe
+from reproduction.papers.pages import Page, safe
 from shufflebounds.bounds.base import Kind
 from shufflebounds.core.setting import Setting
 from shufflebounds.curves.claim_files import Claim, described, lower, upper

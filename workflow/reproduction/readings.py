@@ -12,7 +12,7 @@ import pandas as pd
 
 from reproduction.configuration import checks
 from reproduction.papers import tables as table_files
-from reproduction.papers.judging import Evidence
+from reproduction.papers.points import Evidence
 from reproduction.plan import Paper
 from shufflebounds.curves import curve
 from shufflebounds.curves.plotting.sheets import Sheet, of_curves

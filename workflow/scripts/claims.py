@@ -4,7 +4,7 @@ import job
 
 with job.running(snakemake) as given:
     from reproduction import readings
-    from reproduction.papers import judging
+    from reproduction.papers import claims_page, judging
     from reproduction.papers import tables as table_files
     from reproduction.papers.base import research
     from shufflebounds.curves.files import write_text
@@ -16,4 +16,4 @@ with job.running(snakemake) as given:
     introduction, claims = research(paper.name).load_claims()
     judged = judging.check(claims, evidence, seconds)
     table_files.write(judged, given.params.digest, given.output.csv)
-    write_text(judging.text(introduction, judged, evidence), given.output.page)
+    write_text(claims_page.text(introduction, judged, evidence), given.output.page)

@@ -1,17 +1,22 @@
-"""What the folder of a paper gives to the workflow: kinds of tables, and claims.
+"""What a paper's folder gives to the workflow: its kinds of tables and its claims.
 
-The folder is that of the paper's configuration, config/<paper>.yaml; a paper without code of its
-own has none. Planning a run imports the ``__init__`` of each. None of them imports pandas, which
-only computing tables and judging claims needs; so where these are is said by name.
+A folder is named after the paper's configuration, config/<paper>.yaml; a paper without tables and
+claims of its own needs none. A folder holds
+
+- ``__init__.py``, with the parameters of its tables: ``TABLES`` maps names to kinds;
+- ``tables.py``, which computes and shows them: ``CODE`` maps kinds to their `TableCode`;
+- ``claims.yaml``, which says what the paper claims, how that is measured and when it holds;
+- ``claims.py``, with the measures that YAML cannot express: ``MEASURES`` maps claims to functions.
+
+Planning a run reads the first and the third, which import no pandas. Jobs load the others.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module, resources
-from pkgutil import iter_modules, resolve_name
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import yaml
@@ -25,16 +30,15 @@ if TYPE_CHECKING:
 
 
 class TableKind(BaseModel):
-    """A kind of table, with the parameters that a configuration gives as fields.
+    """A kind of table, whose fields are the parameters that a configuration gives.
 
-    ``code`` says where its `TableCode` is, as ``package.module:NAME``, ``uses_numerics`` whether
-    the width matters, and ``is_drawn`` whether a figure may show it.
+    ``uses_numerics`` says whether the width of enclosures matters, and ``is_drawn`` whether a
+    figure may show the table.
     """
 
-    # Built where a table is asked for: most runs ask for few.
+    # A model is built when a table asks for it, because most runs ask for few.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
     title: ClassVar[str]
-    code: ClassVar[str]
     uses_numerics: ClassVar[bool] = False
     is_drawn: ClassVar[bool] = False
 
@@ -45,57 +49,54 @@ class TableKind(BaseModel):
 
     @classmethod
     def load_code(cls) -> TableCode:
-        """Its code; this imports the module that has it."""
-        code: TableCode = resolve_name(cls.code)
+        """How the table is computed and shown; this imports the paper's ``tables`` module."""
+        code: TableCode = import_module(f"{cls.__module__}.tables").CODE[cls]
         return code
 
 
 @dataclass(frozen=True)
 class Research:
-    """What the folder of one paper, ``package``, holds; nothing if that is empty.
-
-    Its ``__init__`` has the kinds of tables. If the paper claims anything, claims.yaml says what,
-    and ``claims`` judges it: all claims as ``CLAIMS``, and what their page says first as
-    ``INTRODUCTION``.
-    """
+    """The content of a paper's folder, which is the package of this name, or nothing for ""."""
 
     package: str = ""
 
     @cached_property
     def tables(self) -> dict[str, type[TableKind]]:
-        """Its kinds of tables, by what configurations call them: large_domains of LargeDomains."""
-        found = vars(import_module(self.package)) if self.package else {}
-        return {
-            re.sub(r"\B(?=[A-Z])", "_", name).lower(): kind
-            for name, kind in found.items()
-            if isinstance(kind, type) and issubclass(kind, TableKind) and kind is not TableKind
-        }
+        """Kinds of tables by the names that configurations use."""
+        return getattr(import_module(self.package), "TABLES", {}) if self.package else {}
 
     @property
     def claims(self) -> tuple[str, ...]:
         """Names of the claims that curves decide."""
-        listed = said(self.package)["claims"] if self.package else ()
-        return tuple(one["name"] for one in listed if not one.get("timed"))
+        return tuple(claim["name"] for claim in self._yaml["claims"] if not claim.get("timed"))
 
     def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
-        """What their page says first, as Markdown, and all claims; this imports their module."""
-        module = resolve_name(f"{self.package}.claims")
-        return module.INTRODUCTION, module.CLAIMS
+        """The introduction of the page of claims, as Markdown, and all claims.
+
+        This imports the paper's ``claims`` module.
+        """
+        from reproduction.papers.judging import claim_of
+
+        measures = import_module(f"{self.package}.claims").MEASURES
+        panel = self._yaml.get("panel", "eps0")
+        claims = tuple(
+            claim_of(entry, panel, measures.get(entry["name"])) for entry in self._yaml["claims"]
+        )
+        return self._yaml["introduction"], claims
+
+    @cached_property
+    def _yaml(self) -> dict[str, Any]:
+        """The content of claims.yaml; no claims if there is no such file."""
+        file = resources.files(self.package).joinpath("claims.yaml") if self.package else None
+        if file is None or not file.is_file():
+            return {"claims": []}
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content: dict[str, Any] = loader(file.read_text(encoding="utf-8")).get_single_data()
+        return content
 
 
 @cache
 def research(paper: str) -> Research:
-    """What the folder of a paper holds; nothing for one that needs none."""
+    """The content of a paper's folder; nothing if it has none."""
     folders = (name for _, name, is_folder in iter_modules(papers.__path__) if is_folder)
     return Research(f"{papers.__name__}.{paper}" if paper in folders else "")
-
-
-@cache
-def said(package: str) -> dict[str, Any]:
-    """The content of claims.yaml in the package of a paper; no claims if there is none."""
-    file = resources.files(package).joinpath("claims.yaml")
-    if not file.is_file():
-        return {"claims": []}
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: dict[str, Any] = loader(file.read_text(encoding="utf-8")).get_single_data()
-    return content

@@ -19,7 +19,7 @@ TEXTS = [text for row in GIVEN["rows"] for text in row.values()]
 
 @pytest.fixture(scope="module")
 def sheet():
-    frame = methods.measure(Methods.model_validate(GIVEN), None)
+    frame = methods.arrows(Methods.model_validate(GIVEN), None)
     return methods.sheet(frame, "Methods")
 
 

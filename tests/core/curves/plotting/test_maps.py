@@ -5,18 +5,19 @@ import pytest
 
 import shufflebounds as sb
 from reproduction.papers.accuracy import BestMechanisms
-from reproduction.papers.accuracy import tables as maps
 from shufflebounds.curves.plotting import charts, figures
+
+CODE = BestMechanisms.load_code()
 
 
 def test_a_cell_is_the_first_of_a_ranking():
     """Ratios of a program of its own (`test_ranking`)."""
     given = BestMechanisms(values=(4,), n=(10_000,), eps=(0.2,), delta=1e-8)
-    (row,) = maps.TABLE.compute(given, None).to_dict("records")
+    (row,) = CODE.compute(given, None).to_dict("records")
     assert row["best"] == "krr"
     assert row["lower"] < row["upper"] == row["krr"] == pytest.approx(1.32, rel=0.02)
     assert row["next"] == pytest.approx(3.29, rel=0.02)
-    (cells,) = maps.TABLE.page(pd.DataFrame([row])).rows
+    (cells,) = CODE.page(pd.DataFrame([row])).rows
     assert sb.delta(sb.KRR(4, float(cells[4])), 0.2, 10_000).upper <= 1e-8
     assert cells == (
         "0.2",
@@ -41,7 +42,7 @@ def sheet():
         [0.2, 64, 100_000, "krr", 1500.0, 1520.0],
         [1.0, 4, 100, "krr", 2.0, 2.1],
     ]
-    return maps.TABLE.sheet(pd.DataFrame(rows, columns=columns), "Best")
+    return CODE.sheet(pd.DataFrame(rows, columns=columns), "Best")
 
 
 def test_a_map_is_drawn_cell_by_cell(sheet):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from reproduction.papers.tables import Page, table
+from reproduction.papers.pages import Page, markdown_table
 
 
 def test_a_table_in_markdown():
-    assert table(["x", "$y$"], [["1", "2"]]) == "| x | $y$ |\n| --- | --- |\n| 1 | 2 |\n"
+    assert markdown_table(["x", "$y$"], [["1", "2"]]) == "| x | $y$ |\n| --- | --- |\n| 1 | 2 |\n"
 
 
 def test_a_page_in_markdown():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from reproduction.papers.wang2020 import Calibrations, claims
+from reproduction.papers.wang2020 import Calibrations, claims, tables
 
 N, K, DELTA = 602_325, 915, 1e-9
 
@@ -14,8 +14,8 @@ N, K, DELTA = 602_325, 915, 1e-9
 @pytest.mark.parametrize("eps", [0.2, 0.5, 1.0])
 def test_local_hashing_has_the_variance_of_the_formula(eps):
     m = eps**2 * (N - 1) / (14 * math.log(2 / DELTA))
-    assert claims.room(eps, N, DELTA) == pytest.approx(m)
-    found = claims.solh(K, eps, N, DELTA)
+    assert tables.room(eps, N, DELTA) == pytest.approx(m)
+    found = tables.solh(K, eps, N, DELTA)
     l = found.hash_values  # noqa: E741
     assert math.exp(found.eps0) + l - 1 == pytest.approx(m)
     assert found.error(N).rare == pytest.approx(m**2 / (N * (l - 1) * (m - l) ** 2))
@@ -28,8 +28,8 @@ def test_local_hashing_has_the_variance_of_the_formula(eps):
 def test_the_theorem_is_not_refuted(n, delta):
     """At all numbers of hash values, and few users, for which there is room."""
     for eps in (0.1, 0.5, 1.0):
-        m = claims.room(eps, n, delta)
-        for l in {2, 3, claims.hash_values(m)}:  # noqa: E741
+        m = tables.room(eps, n, delta)
+        for l in {2, 3, tables.hash_values(m)}:  # noqa: E741
             if m > l:
                 eps0 = math.log(m - l + 1)
                 assert sb.delta(sb.LocalHash(eps0, l).blanket(), eps=eps, n=n).upper <= delta
@@ -38,7 +38,7 @@ def test_the_theorem_is_not_refuted(n, delta):
 
 @pytest.fixture(scope="module")
 def measured():
-    return claims.measure(Calibrations(values=K, n=N, eps=(0.5, 1.0), delta=DELTA))
+    return tables.calibrations(Calibrations(values=K, n=N, eps=(0.5, 1.0), delta=DELTA))
 
 
 def test_rows_and_lines(measured):
@@ -49,16 +49,18 @@ def test_rows_and_lines(measured):
     # Errors over the curator's, of a program of its own (docs/accuracy.md).
     assert response["best_error"].to_list() == pytest.approx([1.84, 2.23], rel=0.02)
     assert hashing["best_error"].to_list() == pytest.approx([4.44, 8.08], rel=0.02)
-    assert [row[2:6] for row in claims.TABLE.page(frame).rows][1] == ("none",) * 4
+    assert [row[2:6] for row in Calibrations.load_code().page(frame).rows][1] == ("none",) * 4
     frame["error"] = frame["error"].astype(object).where(frame["error"].notna(), "")  # as in files
-    (view,) = claims.TABLE.sheet(frame, "").views
+    (view,) = Calibrations.load_code().sheet(frame, "").views
     assert np.isnan(view.lines[1][1].y[0])
     assert [line.label[:4] for line, _ in view.lines][:2] == ["SOLH", "GRR,"]
 
 
 def test_claims_at_two_targets(measured, monkeypatch):
     monkeypatch.setattr(claims, "TARGETS", (0.5, 1.0))
-    monkeypatch.setattr(claims, "_measured", lambda: measured.set_index(["mechanism", "eps"]))
+    monkeypatch.setattr(
+        claims, "ipums_calibrations", lambda: measured.set_index(["mechanism", "eps"])
+    )
     assert claims.private(None).verdict == "reproduced"
     assert claims.best_hash_values(None).verdict == "reproduced"
     assert claims.beats_grr(None).verdict == "reproduced in part"

@@ -17,7 +17,6 @@ class BestMechanisms(TableKind):
     """The first of every ranking."""
 
     title = "The mechanism with the least error"
-    code = f"{__name__}.tables:TABLE"
     is_drawn = True
 
     values: Listed[Annotated[int, Ge(2), Le(2**53)]]
@@ -32,3 +31,6 @@ class BestMechanisms(TableKind):
     """The largest ε₀ of a report, a natural logarithm."""
     most_messages: Annotated[int, Ge(1), Le(1_000_000)] = 1
     """The most messages of a user."""
+
+
+TABLES = {"best_mechanisms": BestMechanisms}

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from reproduction.papers.accuracy import BestMechanisms
-from reproduction.papers.tables import Context, Page, TableCode
+from reproduction.papers.pages import Page
+from reproduction.papers.tables import Context, TableCode
 from shufflebounds.bounds.ranking import Choice, choose
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
@@ -16,8 +17,8 @@ from shufflebounds.curves.plotting.looks import mechanism_look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.curves.plotting.texts import number, three_digits
 
-# How maps call mechanisms, each with a first letter of its own; others have their own names.
-_LABELS: Mapping[str, str] = {
+# Labels of mechanisms in maps, each with a first letter of its own; others have their own names.
+LABELS: Mapping[str, str] = {
     "krr": "Randomized response",
     "subset": "Subsets",
     "local_hash": "Local hashing",
@@ -27,24 +28,24 @@ _LABELS: Mapping[str, str] = {
 }
 
 
-def _compute(given: BestMechanisms, _: Context) -> pd.DataFrame:
+def _compute(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
     """A row for each ε, number of values and number of users; errors are over the curator's."""
     rows = []
-    for eps, values, n in itertools.product(given.eps, given.values, given.n):
-        found = choose(
+    for eps, values, n in itertools.product(parameters.eps, parameters.values, parameters.n):
+        ranking = choose(
             values,
             n=n,
             eps=eps,
-            delta=given.delta,
-            most_eps0=given.most_eps0,
-            most_messages=given.most_messages,
+            delta=parameters.delta,
+            most_eps0=parameters.most_eps0,
+            most_messages=parameters.most_messages,
         )
-        best, second = found.choices[:2]
-        krr = next(one for one in found.choices if one.name == "krr")
+        best, second = ranking.choices[:2]
+        krr = next(choice for choice in ranking.choices if choice.name == "krr")
         errors = (best.mse.lower, best.mse.upper, second.mse.upper, krr.mse.upper)
-        row: list[float | str] = [eps, given.delta, given.most_eps0, values, n]
+        row: list[float | str] = [eps, parameters.delta, parameters.most_eps0, values, n]
         row += [best.name, _described(best), best.eps0.lower, _described(second)]
-        rows.append([*row, *(error / found.curator_mse for error in errors)])
+        rows.append([*row, *(error / ranking.curator_mse for error in errors)])
     columns = "eps delta most_eps0 values n best described eps0 second lower upper next krr"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -90,15 +91,15 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
-        drawn = Drawn(
+        cells_drawn = Drawn(
             *(
                 cells[key].map(place.index).to_numpy(float)
                 for key, place in (("n", columns), ("values", rows))
             ),
             *(cells[end].to_numpy(float) for end in ("lower", "upper")),
         )
-        label = _LABELS.get(str(name), str(name))
-        lines.append((Line(label, mechanism_look(str(name))), drawn))
+        label = LABELS.get(str(name), str(name))
+        lines.append((Line(label, mechanism_look(str(name))), cells_drawn))
     return View(
         title=[f"ε = {eps}"],
         lines=lines,
@@ -108,4 +109,4 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
     )
 
 
-TABLE = TableCode(_compute, _page, _sheet)
+CODE = {BestMechanisms: TableCode(_compute, _page, _sheet)}

@@ -30,7 +30,6 @@ class Gparv(TableKind):
     """Table 1."""
 
     title = "Table 1: the law of the GPARV, regenerated from the mechanisms"
-    code = f"{__name__}.tables:GPARV"
 
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
@@ -54,7 +53,6 @@ class FiniteDomains(TableKind):
     """Table 2."""
 
     title = "Table 2: optimal decompositions at a finite size of the domain"
-    code = f"{__name__}.tables:FINITE"
 
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
@@ -68,7 +66,6 @@ class LargeDomains(TableKind):
     """Table 3."""
 
     title = "Table 3: optimal decompositions in the limit of large domains"
-    code = f"{__name__}.tables:LIMIT"
 
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
@@ -81,7 +78,6 @@ class Hierarchy(TableKind):
         "Figure 1 as a measurement: the clone, the stronger clone, the clone that knows which "
         "randomizer, the blanket, the lower bound"
     )
-    code = f"{__name__}.tables:HIERARCHY"
     uses_numerics = True
     is_drawn = True
 
@@ -125,7 +121,6 @@ class Methods(TableKind):
     """Figure 1, the diagram of methods."""
 
     title = "Figure 1 as a diagram: which bound is no larger than which"
-    code = f"{__name__}.methods:TABLE"
     is_drawn = True
 
     rows: Annotated[tuple[dict[str, str], ...], Strict(False), MinLen(1)]
@@ -151,7 +146,6 @@ class AmplificationVariable(TableKind):
     """The law of the privacy amplification random variable."""
 
     title = "The law of the privacy amplification random variable"
-    code = f"{__name__}.tables:LAW"
     is_drawn = True
 
     mechanism: str
@@ -166,7 +160,6 @@ class AlgorithmSeven(TableKind):
     """Algorithm 7 at the printed step, against the certified bounds."""
 
     title = "Algorithm 7 at the printed step: ε, certified and by the paper's algorithm"
-    code = f"{__name__}.algorithm7:TABLE"
     is_drawn = True
 
     mechanisms: Listed[str]
@@ -183,7 +176,6 @@ class PostProcessing(TableKind):
     """Algorithms 1 to 6, checked exactly."""
 
     title = "Algorithms 1 to 6: the post-processing maps, checked exactly"
-    code = f"{__name__}.post_processing_table:TABLE"
 
     randomizers: dict[str, Rows]
     """Small randomizers by name: a row of whole numbers for each input, which the masses of its
@@ -208,3 +200,15 @@ class PostProcessing(TableKind):
                 {"name": name, "problem": problem},
             )
         return self
+
+
+TABLES = {
+    "gparv": Gparv,
+    "finite_domains": FiniteDomains,
+    "large_domains": LargeDomains,
+    "hierarchy": Hierarchy,
+    "methods": Methods,
+    "amplification_variable": AmplificationVariable,
+    "algorithm_seven": AlgorithmSeven,
+    "post_processing": PostProcessing,
+}

@@ -6,6 +6,9 @@ of the step is convolved by FFT. The step limits the accuracy: the error is of f
 
 In floats, for comparison: the round-off of the FFT, some 10⁻¹⁵ times the window's length in units
 of G, is not charged, nor are the tails beyond the window, of mass e⁻⁴⁰. Nothing here is certified.
+
+The table has the algorithm at the step that the paper prints, beside the certified ε (Sections 5.2
+and 6): l = (e^{ε₀} − 1)/d with d = 1200 at ε₀ = 0.1 and d = 1000 at ε₀ = 4.
 """
 
 from __future__ import annotations
@@ -21,12 +24,10 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
-from reproduction.papers.tables import Context, Page, TableCode, grouped, safe
+from reproduction.papers.tables import Context
 from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.problem import Problem
-from shufflebounds.accounting.root_search import LARGEST_EPS, smallest_eps
-from shufflebounds.accounting.starts import starts
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -37,10 +38,26 @@ from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letter
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.randomizers.description import parse
 
-# What lies beyond the window has a mass of e^{−λ} at most.
-_LAMBDA = 40.0
-# Chernoff's bound holds at every tilt; so many are tried.
-_TILTS = 200
+# λ of the window: the mass beyond it is at most e^{−λ}.
+LAMBDA = 40.0
+
+# Number of tilts at which Chernoff's bound is tried.
+TILTS = 200
+
+# Relative accuracy of the algorithm's ε, below the hundredths of a per cent that the page shows.
+# Where a rounded value jumps at the root, each further digit costs three or four evaluations.
+RTOL = 1e-5
+
+# How far from the certified ε the algorithm's is searched, as factors.
+FACTORS = (1.02, 1.2, 2.0, 8.0)
+
+# The lines of the figure: column, label and bound.
+LINES = (
+    ("upper", "upper bound", "upper"),
+    ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
+    ("lower", "lower bound", "lower"),
+    ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
+)
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *, up: bool) -> float:
@@ -56,50 +73,36 @@ def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *,
 def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e-4) -> Enclosure:
     """ε at δ of a symmetric pair, rounded down and up, by a step of (e^{ε₀} − 1)/1000.
 
-    e^{ε₀} is the largest ratio of a to b. The search stops at the relative width `rtol`.
+    e^{ε₀} is the largest ratio of a to b. Each end has the relative accuracy `rtol`.
     """
-    problem = Problem.of(decomposition, n)
+    certified = single_shuffle.epsilon(decomposition, n, delta)
     step = float(np.max(decomposition.a / decomposition.b) - 1.0) / 1000.0
-
-    def evaluate(eps: float, _: float) -> Enclosure:
-        low, high = (divergence(decomposition, eps, n, step, up=up) for up in (False, True))
-        return Enclosure(max(0.0, low), max(0.0, low, high))
-
-    end = problem.largest_loss()
-    (start,) = starts([problem], [delta], min(end, LARGEST_EPS))
-    return smallest_eps(evaluate, delta, start, end, rtol)
+    low, high = (
+        _solve(decomposition, n, step, delta, near=near, up=up, rtol=rtol)
+        for near, up in ((certified.lower, False), (certified.upper, True))
+    )
+    return Enclosure(min(low, high), high)
 
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
     """E[T₊] for the sum T of n draws of whole numbers `cells`."""
-    ahead, behind = _reach(cells, masses, n), _reach(-cells, masses, n)
-    size = next_fast_len(ahead + behind, real=True)
+    above, below = _window_end(cells, masses, n), _window_end(-cells, masses, n)
+    size = next_fast_len(above + below, real=True)
     law = np.bincount(np.mod(cells, size).astype(np.int64), weights=masses, minlength=size)
     wrapped = irfft(rfft(law) ** n, size)
-    return float(np.arange(ahead) @ wrapped[:ahead])
+    return float(np.arange(above) @ wrapped[:above])
 
 
-def _reach(cells: FloatArray, masses: FloatArray, n: int) -> int:
-    """So far up that the sum is beyond with probability e^{−λ} at most, by Chernoff's bound."""
+def _window_end(cells: FloatArray, masses: FloatArray, n: int) -> int:
+    """A value that the sum exceeds with probability at most e^{−λ}, by Chernoff's bound."""
     largest = float(cells.max())
     if largest <= 0.0:
         return 0
     # From a normal sum of the largest spread to the end of the range of floats.
-    tilts = np.geomspace(1.0 / (math.sqrt(n) * float(np.abs(cells).max())), 700.0 / largest, _TILTS)
+    tilts = np.geomspace(1.0 / (math.sqrt(n) * float(np.abs(cells).max())), 700.0 / largest, TILTS)
     log_mgf = n * logsumexp(tilts[:, None] * cells, b=masses, axis=1)
-    reach = float(np.min(np.maximum(log_mgf + _LAMBDA, 1.0) / tilts))
+    reach = float(np.min(np.maximum(log_mgf + LAMBDA, 1.0) / tilts))
     return math.ceil(min(reach, n * largest + 1.0))
-
-
-# The algorithm at the step that the paper prints, beside the certified ε (Sections 5.2 and 6).
-#
-# The paper takes l = (e^{ε₀} − 1)/d with d = 1200 at ε₀ = 0.1 and d = 1000 at ε₀ = 4.
-
-# Relative accuracy of the ε of the algorithm, below the hundredths of a per cent that are shown.
-# Where a rounded value jumps at the root, each further digit costs three or four evaluations.
-_RTOL = 1e-5
-# How far from the certified ε its own is looked for, as factors.
-_FACTORS = (1.02, 1.2, 2.0, 8.0)
 
 
 def printed_divisor(eps0: float) -> int:
@@ -107,7 +110,7 @@ def printed_divisor(eps0: float) -> int:
     return 1200 if eps0 < 1.0 else 1000
 
 
-def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
+def measure(parameters: AlgorithmSeven, context: Context) -> pd.DataFrame:
     """ε of the blankets and of the dataset pairs of mechanisms, certified and by the algorithm.
 
     A row for each mechanism, ε₀ and number of users. ``upper`` and ``lower`` are the certified
@@ -116,8 +119,8 @@ def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
     for the error bound of Section 5.2 to fall with n, at the certified ε. A continuous report is
     rounded in cells first, to the same side as the GPARV.
     """
-    rows, delta = [], given.delta
-    for name, eps0, n in itertools.product(given.mechanisms, given.eps0, given.n):
+    rows, delta = [], parameters.delta
+    for name, eps0, n in itertools.product(parameters.mechanisms, parameters.eps0, parameters.n):
         randomizer = context.mechanisms[name].randomizer(eps0)
         step = math.expm1(eps0) / printed_divisor(eps0)
         blanket, pair = randomizer.blanket(), randomizer.dataset_pair()
@@ -147,7 +150,14 @@ def measure(given: AlgorithmSeven, context: Context) -> pd.DataFrame:
 
 
 def _solve(
-    decomposition: Decomposition, n: int, step: float, delta: float, *, near: float, up: bool
+    decomposition: Decomposition,
+    n: int,
+    step: float,
+    delta: float,
+    *,
+    near: float,
+    up: bool,
+    rtol: float = RTOL,
 ) -> float:
     """The algorithm's ε, the GPARV rounded up or down; `near` is the certified one."""
 
@@ -157,13 +167,13 @@ def _solve(
         return math.log(max(value, 1e-300) / delta)
 
     side = 1 if up else -1
-    known = math.log(near) - side * 1e-3
-    for factor in _FACTORS:
+    start = math.log(near) - side * 1e-3
+    for factor in FACTORS:
         end = math.log(near) + side * math.log(factor)
         if side * excess(end) <= 0.0:
-            return math.exp(brentq(excess, known, end, xtol=_RTOL))
-        known = end
-    raise ArithmeticError(f"no epsilon within a factor of {_FACTORS[-1]:g} of {near!r}")
+            return math.exp(brentq(excess, start, end, xtol=rtol))
+        start = end
+    raise ArithmeticError(f"no epsilon within a factor of {FACTORS[-1]:g} of {near!r}")
 
 
 def page(frame: pd.DataFrame) -> Page:
@@ -196,15 +206,6 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-# Column, label and bound of each line.
-_LINES = (
-    ("upper", "upper bound", "upper"),
-    ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
-    ("lower", "lower bound", "lower"),
-    ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
-)
-
-
 def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """ε against n, a column for each mechanism and ε₀; below, all divided by the upper bound."""
     groups = frame.groupby(["mechanism", "eps0"], sort=False)
@@ -223,7 +224,7 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
         ],
         lines=[
             (Line(label, line_look(bound)), Drawn.line(n, rows[column].to_numpy() / unit))
-            for column, label, bound in _LINES
+            for column, label, bound in LINES
         ],
         y_label="ratio to upper bound" if ratio else r"$\varepsilon$",
         x_log=True,
@@ -232,13 +233,10 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
     )
 
 
-TABLE = TableCode(measure, page, sheet)
-
-
 @cache
 def as_printed() -> pd.DataFrame:
     """`measure` of the paper's 10-RR, from end to end of its figures."""
-    given = AlgorithmSeven(
+    parameters = AlgorithmSeven(
         mechanisms=("krr10",), eps0=(0.1, 4.0), n=(1_000, 10_000, 100_000), delta=1e-6
     )
-    return measure(given, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics()))
+    return measure(parameters, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics()))

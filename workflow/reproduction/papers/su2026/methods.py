@@ -10,36 +10,43 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from reproduction.papers.pages import Page
 from reproduction.papers.su2026 import Methods
-from reproduction.papers.tables import Context, Page, TableCode
+from reproduction.papers.tables import Context
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import Box, Drawn, Sheet, View
 
 # Width of every row of boxes, in units of the distance of two boxes in a row of two.
-_WIDTH = 2.0
-_PAPER, _OURS = "in the paper", "here"
-# The looks of arrows, by where they are shown.
-_LOOKS = {_PAPER: line_look("lower"), _OURS: line_look("stronger_clone")}
-_MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not in the paper)"
+WIDTH = 2.0
+
+# Where an arrow is shown to hold.
+PAPER = "in the paper"
+HERE = "here"
+
+# The looks of arrows, by where they are shown to hold.
+LOOKS = {PAPER: line_look("lower"), HERE: line_look("stronger_clone")}
+
+# The label below the diagram.
+MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not in the paper)"
 
 
-def measure(given: Methods, _: Context) -> pd.DataFrame:
+def arrows(parameters: Methods, _: Context) -> pd.DataFrame:
     """The arrows, one a row, with the texts and places of the boxes at both ends."""
     boxes = {
-        name: Box(text, (i + 0.5) * _WIDTH / len(row), float(len(given.rows) - 1 - level))
-        for level, row in enumerate(given.rows)
+        name: Box(text, (i + 0.5) * WIDTH / len(row), float(len(parameters.rows) - 1 - level))
+        for level, row in enumerate(parameters.rows)
         for i, (name, text) in enumerate(row.items())
     }
     rows = []
-    for arrow in given.arrows:
+    for arrow in parameters.arrows:
         start, end = boxes[arrow.start], boxes[arrow.end]
         rows.append(
             {
                 "start": start.text,
                 "end": end.text,
                 "why": arrow.why,
-                "shown": _OURS if arrow.is_ours else _PAPER,
+                "shown": HERE if arrow.is_ours else PAPER,
                 "start_x": start.x,
                 "start_y": start.y,
                 "end_x": end.x,
@@ -72,10 +79,7 @@ def sheet(frame: pd.DataFrame, title: str) -> Sheet:
         end = Box(row["end"], row["end_x"], row["end_y"])
         boxes |= {start: None, end: None}
         places = np.array([[start.x, end.x], [start.y, end.y]])
-        line = Line(f"shown {row['shown']}", _LOOKS[row["shown"]], name=row["why"])
+        line = Line(f"shown {row['shown']}", LOOKS[row["shown"]], name=row["why"])
         lines.append((line, Drawn.line(*places)))
     view = View((), lines, "", boxes=tuple(boxes))
-    return Sheet(title, [[view]], _MEANING, "method", "bound")
-
-
-TABLE = TableCode(measure, page, sheet)
+    return Sheet(title, [[view]], MEANING, "method", "bound")

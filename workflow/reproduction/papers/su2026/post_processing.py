@@ -1,10 +1,10 @@
 """Algorithms 1 to 6 of arXiv 2504.07414, the post-processing maps of its proofs, in rationals.
 
-Each map takes what a reduction pair outputs to the shuffled reports, or to what another pair
-outputs. Functions here give the law of a map's output, which `post_processing_table` compares with
-the law that it must have. The inputs of a randomizer are 0, 1, …; the victim's are x₁⁰ = 0 and x₁¹
-= 1, and its outputs are 0, 1, …. A histogram is the multiset of its indices in ascending order,
-which is also the sequence that Algorithms 1 and 3 go through.
+Each map takes the output of a reduction pair to the shuffled reports, or to the output of another
+pair. The table compares the law of a map's output with the law that it must have. The inputs of a
+randomizer are 0, 1, …; the victim's are x₁⁰ = 0 and x₁¹ = 1, and its outputs are 0, 1, …. A
+histogram is the multiset of its indices in ascending order, which is also the sequence that
+Algorithms 1 and 3 go through.
 """
 
 from __future__ import annotations
@@ -14,21 +14,28 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+import pandas as pd
+
+from reproduction.papers.pages import Page
+from reproduction.papers.su2026 import PostProcessing
+from reproduction.papers.tables import Context
 
 H = TypeVar("H", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 # Masses by outcome.
 Law: TypeAlias = dict[H, Fraction]
-# A multiset of outputs, or of indices of components, in ascending order.
+# A multiset of outputs, or of indices of components, in ascending order. The blanket's pair outputs
+# the reports of the victim and of those others who report from the blanket.
 Multiset: TypeAlias = tuple[int, ...]
-# What the blanket's pair outputs: the number of other users who report from the blanket, and the
-# multiset of their reports and the victim's.
-Reports: TypeAlias = tuple[int, Multiset]
-# What algorithms keep as they go: J, the users whose left-over laws were sampled, and the samples.
+# The state of an algorithm: J, the users whose left-over laws were sampled, and the samples.
 State: TypeAlias = tuple[frozenset[int], Multiset]
-# How an algorithm adds an element to a collection where the paper writes ∪.
+# A function that adds an element to a collection, which the paper writes as ∪.
 Union: TypeAlias = Callable[[Multiset, int], Multiset]
+
+# The outcome that nothing is sampled, which joins no collection.
+NOTHING = -1
 
 
 def union_of_multisets(collection: Multiset, element: int) -> Multiset:
@@ -50,23 +57,43 @@ def image(law: Law[H], kernel: Callable[[H], Law[K]]) -> Law[K]:
     return {value: mass for value, mass in masses.items() if mass}
 
 
-def distance(one: Law[H], two: Law[H]) -> Fraction:
+def distance(law: Law[H], other: Law[H]) -> Fraction:
     """The total variation distance."""
-    outcomes = {*one, *two}
     zero = Fraction()
-    return sum((abs(one.get(y, zero) - two.get(y, zero)) for y in outcomes), zero) / 2
+    differences = (law.get(y, zero) - other.get(y, zero) for y in {*law, *other})
+    return sum(map(abs, differences), zero) / 2
 
 
-def multiset_law(draws: Iterable[Law[int]]) -> Law[Multiset]:
-    """The law of the multiset of independent draws."""
-    law: Law[Multiset] = {(): Fraction(1)}
+def collection_law(
+    draws: Iterable[Law[int] | None],
+    left_over: Sequence[Law[int]] = (),
+    union: Union = union_of_multisets,
+) -> Law[Multiset]:
+    """The law of the collection of independent samples.
+
+    None stands for a sample of the left-over law of a user who is not in J, who is put into J.
+    """
+    states: Law[State] = {(frozenset(), ()): Fraction(1)}
     for draw in draws:
-        law = image(law, partial(_added, draw=draw))
-    return law
+        if draw is None:
+            states = image(states, partial(_with_left_over, laws=left_over, union=union))
+        else:
+            states = image(states, partial(_with_sample, law=draw, union=union))
+    return image(states, lambda state: {state[1]: Fraction(1)})
 
 
-def _added(drawn: Multiset, draw: Law[int], union: Union = union_of_multisets) -> Law[Multiset]:
-    return image(draw, lambda element: {union(drawn, element): Fraction(1)})
+def _with_sample(state: State, law: Law[int], union: Union) -> Law[State]:
+    users, collection = state
+    return image(
+        law, lambda y: {(users, collection if y == NOTHING else union(collection, y)): Fraction(1)}
+    )
+
+
+def _with_left_over(state: State, laws: Sequence[Law[int]], union: Union) -> Law[State]:
+    users, collection = state
+    free = [j for j in range(len(laws)) if j not in users]
+    chosen = dict.fromkeys(free, Fraction(1, len(free)))
+    return image(chosen, lambda j: _with_sample((users | {j}, collection), laws[j], union))
 
 
 @dataclass(frozen=True)
@@ -98,7 +125,11 @@ class Clone:
         """
         own = dict(enumerate(self.b if victim else self.a))
         other = dict(enumerate([*self.c, self.beta]))
-        return multiset_law([own, *[other] * (n - 1)])
+        return collection_law([own, *[other] * (n - 1)])
+
+    def draws(self, histogram: Multiset, residual: Law[int] | None) -> list[Law[int] | None]:
+        """The component of each index, or `residual` for the index of the left-over laws."""
+        return [[*self.components, residual][index] for index in histogram]
 
 
 @dataclass(frozen=True)
@@ -125,7 +156,7 @@ class Shuffle:
 
     def reports(self, victim: int) -> Law[Multiset]:
         """M_S(X⁰) or M_S(X¹): the law of the shuffled reports."""
-        return multiset_law(self.rows[x] for x in (victim, *self.others))
+        return collection_law(self.rows[x] for x in (victim, *self.others))
 
     def left_over(self, clone: Clone) -> list[Law[int]]:
         """LO(x₂), …, LO(x_n) beside the components of a decomposition."""
@@ -178,110 +209,153 @@ class Shuffle:
         least = self.infimum[y]
         return self.rows[0][y] / least, self.rows[1][y] / least
 
-    def blanket_pair(self, victim: int) -> Law[Reports]:
+    def blanket_pair(self, victim: int) -> Law[Multiset]:
         """P₀ or P₁ of Definition 6."""
-        infimum = self.infimum
-        silent = 1 - sum(infimum.values(), Fraction())
-        # The output −1 stands for a user who does not report from the blanket.
-        drawn = multiset_law([self.rows[victim], *[infimum | {-1: silent}] * (self.n - 1)])
-        return image(drawn, lambda ys: {_heard(ys): Fraction(1)})
-
-
-def _heard(drawn: Multiset) -> Reports:
-    reports = tuple(y for y in drawn if y >= 0)
-    return len(reports) - 1, reports
-
-
-def algorithm_1(y: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
-    """f₁ from the standard clone's pair to the shuffled reports; Algorithm 3 with k = 2."""
-    return algorithm_3(y, shuffle, clone)
+        silent = 1 - sum(self.infimum.values(), Fraction())
+        other = self.infimum | {NOTHING: silent}
+        return collection_law([self.rows[victim], *[other] * (self.n - 1)])
 
 
 def algorithm_2(
-    given: Reports, shuffle: Shuffle, union: Union = union_of_multisets
+    reports: Multiset, shuffle: Shuffle, union: Union = union_of_multisets
 ) -> Law[Multiset]:
     """f^B from the blanket's pair to the shuffled reports."""
-    size, reports = given
-    left_over = shuffle.left_over(shuffle.primary())
-    states: Law[State] = {(frozenset(), ()): Fraction(1)}
-    for _ in range(shuffle.n - 1 - size):
-        states = image(states, partial(_with_left_over, left_over=left_over, union=union))
-
-    def with_reports(state: State) -> Law[Multiset]:
-        collection = state[1]
-        for y in reports:
-            collection = union(collection, y)
-        return {collection: Fraction(1)}
-
-    return image(states, with_reports)
+    draws = [*[None] * (shuffle.n - len(reports)), *({y: Fraction(1)} for y in reports)]
+    return collection_law(draws, shuffle.left_over(shuffle.primary()), union)
 
 
-def algorithm_3(z: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
-    """f^GC from the pair of a general clone to the shuffled reports."""
-    left_over = shuffle.left_over(clone)
-    states: Law[State] = {(frozenset(), ()): Fraction(1)}
-    for index in z:
-        if index == len(clone.components):
-            states = image(states, partial(_with_left_over, left_over=left_over))
-        else:
-            component = clone.components[index]
-            states = image(states, partial(_with_draw, law=component))
-    return image(states, lambda state: {state[1]: Fraction(1)})
+def algorithm_3(histogram: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
+    """f^GC from the pair of a general clone to the shuffled reports; Algorithm 1 if k = 2."""
+    return collection_law(clone.draws(histogram, None), shuffle.left_over(clone))
 
 
-def algorithm_4(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+def algorithm_4(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
     """f₂ from the blanket's pair to that of the primary optimal decomposition."""
-    size, reports = given
     residual = len(shuffle.infimum)
-    indices = [*reports, *[residual] * (shuffle.n - 1 - size)]
-    return {tuple(sorted(indices)): Fraction(1)}
+    return {(*reports, *[residual] * (shuffle.n - len(reports))): Fraction(1)}
 
 
 def algorithm_5(
     histogram: Multiset, shuffle: Shuffle, clone: Clone, union: Union = union_of_multisets
-) -> Law[Reports]:
+) -> Law[Multiset]:
     """f₃ from the pair of a general clone to the blanket's."""
-    infimum, common = shuffle.infimum, clone.common()
+    common = clone.common()
     # (μ/β) Q^com, to which the outcome that nothing is sampled adds the rest.
-    sampled = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in infimum.items()}
-    nothing = 1 - sum(sampled.values(), Fraction())
-    law: Law[Multiset] = {(): Fraction(1)}
-    for index in histogram:
-        if index == len(clone.components):
-            law = image(
-                law,
-                lambda ys: image(
-                    sampled | {-1: nothing},
-                    lambda y: {ys if y < 0 else union(ys, y): Fraction(1)},
-                ),
-            )
-        else:
-            component = clone.components[index]
-            law = image(law, partial(_added, draw=component, union=union))
-    return image(law, lambda ys: {(len(ys) - 1, ys): Fraction(1)})
+    residual = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in shuffle.infimum.items()}
+    residual[NOTHING] = 1 - sum(residual.values(), Fraction())
+    return collection_law(clone.draws(histogram, residual), union=union)
 
 
-def algorithm_6(given: Reports, shuffle: Shuffle) -> Law[Multiset]:
+def algorithm_6(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
     """f₄ from the blanket's pair to that of the simplified optimal decomposition."""
-    size, reports = given
     ratios = list(dict.fromkeys(map(shuffle.ratios, shuffle.infimum)))
-    residual = len(ratios)
     indices = [ratios.index(shuffle.ratios(y)) for y in reports]
-    indices += [residual] * (shuffle.n - 1 - size)
+    indices += [len(ratios)] * (shuffle.n - len(reports))
     return {tuple(sorted(indices)): Fraction(1)}
 
 
-def _with_draw(state: State, law: Law[int], union: Union = union_of_multisets) -> Law[State]:
-    """A sample of a law is added to the collection."""
-    used, collection = state
-    return image(law, lambda y: {(used, union(collection, y)): Fraction(1)})
+@dataclass(frozen=True)
+class Map:
+    """A map with the pair it is applied to and what must come out, by the victim's input."""
+
+    algorithm: str
+    source: str
+    target: str
+    start: Callable[[int], Law[Any]]
+    kernel: Callable[[Any], Law[Any]]
+    goal: Callable[[int], Law[Any]]
 
 
-def _with_left_over(
-    state: State, left_over: Sequence[Law[int]], union: Union = union_of_multisets
-) -> Law[State]:
-    """A user who is not in J is chosen and put into J, and a sample of its left-over law added."""
-    used, collection = state
-    free = [j for j in range(len(left_over)) if j not in used]
-    chosen = dict.fromkeys(free, Fraction(1, len(free)))
-    return image(chosen, lambda j: _with_draw((used | {j}, collection), left_over[j], union))
+def maps(shuffle: Shuffle) -> list[Map]:
+    """Every map of the paper, each applied to the pairs that the paper applies it to."""
+    clones = {
+        "standard clone, Definition 5": shuffle.standard_clone(),
+        "standard clone, Theorem 1": shuffle.formal_standard_clone(),
+        "primary optimal decomposition": shuffle.primary(),
+        "simplified optimal decomposition": shuffle.simplified(),
+    }
+    definition_5, theorem_1, primary, simplified = clones
+    laws: dict[str, Callable[[int], Law[Any]]] = {
+        "blanket": shuffle.blanket_pair,
+        "reports": shuffle.reports,
+        **{name: partial(clone.pair, n=shuffle.n) for name, clone in clones.items()},
+    }
+
+    def map_of(
+        number: str, source: str, target: str, algorithm: Callable[..., Law[Any]], **options: Any
+    ) -> Map:
+        if source in clones:
+            options["clone"] = clones[source]
+        kernel = partial(algorithm, shuffle=shuffle, **options)
+        return Map(number, source, target, laws[source], kernel, laws[target])
+
+    sets = {"union": union_of_sets}
+    return [
+        map_of("1", definition_5, "reports", algorithm_3),
+        map_of("1", theorem_1, "reports", algorithm_3),
+        map_of("2", "blanket", "reports", algorithm_2),
+        map_of("3", simplified, "reports", algorithm_3),
+        map_of("4", "blanket", primary, algorithm_4),
+        map_of("5", theorem_1, "blanket", algorithm_5),
+        map_of("5", simplified, "blanket", algorithm_5),
+        map_of("6", "blanket", simplified, algorithm_6),
+        map_of("2, ∪ of sets", "blanket", "reports", algorithm_2, **sets),
+        map_of("5, ∪ of sets", theorem_1, "blanket", algorithm_5, **sets),
+    ]
+
+
+def measure(parameters: PostProcessing, _: Context) -> pd.DataFrame:
+    """The exact total variation distance of what each map gives from what it must give.
+
+    A row for each randomizer and map. ``distance_0`` and ``distance_1`` are of P₀ and P₁, as
+    fractions; ``outcomes`` counts what the target's P₀ can be.
+    """
+    rows = []
+    for name, weights in parameters.randomizers.items():
+        laws = [{y: Fraction(w, sum(row)) for y, w in enumerate(row)} for row in weights]
+        shuffle = Shuffle(laws, parameters.others)
+        for map_ in maps(shuffle):
+            distances = [
+                distance(image(map_.start(victim), map_.kernel), map_.goal(victim))
+                for victim in (0, 1)
+            ]
+            rows.append(
+                {
+                    "randomizer": name,
+                    "exp_eps0": float(shuffle.exp_eps0),
+                    "n": shuffle.n,
+                    "algorithm": map_.algorithm,
+                    "source": map_.source,
+                    "target": map_.target,
+                    "outcomes": len(map_.goal(0)),
+                    "distance_0": str(distances[0]),
+                    "distance_1": str(distances[1]),
+                    "verdict": "differs" if any(distances) else "exact",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def page(frame: pd.DataFrame) -> Page:
+    """The page of a measurement."""
+    return Page.of(
+        frame,
+        [
+            ("randomizer", "{randomizer}"),
+            (r"$e^{\varepsilon_0}$", "{exp_eps0:g}"),
+            ("algorithm", "{algorithm}"),
+            ("from the pair of", "{source}"),
+            ("to", "{target}"),
+            ("outcomes", "{outcomes}"),
+            ("distance from $P_0$", "{distance_0}"),
+            ("distance from $P_1$", "{distance_1}"),
+            ("verdict", "{verdict}"),
+        ],
+        title="Algorithms 1 to 6: the post-processing maps",
+        above=f"Each map is applied to the pair in the fourth column, for {frame['n'].iloc[0]} "
+        "users. The distance is the total variation distance between the law of its output and the "
+        "law that the paper says it has, computed in rationals: 0 means that the two are equal.",
+        below="Algorithms 2 and 5 write $\\cup$ where a sample joins a collection. Their "
+        "collections are multisets, as Definition 6 says of $Y$: then the maps are exact. The last "
+        "two rows of each randomizer show what they give if equal samples are counted once.",
+    )

@@ -18,7 +18,6 @@ class Calibrations(TableKind):
     """Errors at the authors' ε₀ and at the largest one that meets the target."""
 
     title = "SOLH and randomized response, calibrated by their authors' theorem and certified"
-    code = f"{__name__}.claims:TABLE"
     is_drawn = True
 
     values: Annotated[int, Ge(2), Le(2**53)]
@@ -29,3 +28,6 @@ class Calibrations(TableKind):
     """Target ε, natural logarithms, up to 1."""
     delta: Annotated[Finite, Gt(0), Lt(1)]
     """Target δ."""
+
+
+TABLES = {"calibrations": Calibrations}

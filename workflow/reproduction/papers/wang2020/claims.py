@@ -1,214 +1,78 @@
-"""SOLH and randomized response (GRR) as their authors calibrate them, and as is certified.
+"""Measures of the claims of Wang et al., PVLDB 13, 2020, at the setting of IPUMS.
 
-The theorem behind the authors' ε₀ is that of Balle, Bell, Gascón and Nissim (CRYPTO 2019, Theorem
-3.1): a share γ = l/(e^{ε₀} + l − 1) of the reports is uniform over l values, and
-
-    γ ≥ max(14 l log(2/δ)/((n − 1) ε²), 27 l/((n − 1) ε))
-
-makes them (ε, δ)-DP for ε ≤ 1. So e^{ε₀} + l − 1 may be as large as `room`, whatever l is.
-
-`claims.yaml` words the claims that are measured and judged below. The words are ours, and so is
-what they make of the paper, which we lack: its formulas are rebuilt, and what only its numbers
-could decide is not measured.
+The paper is not at hand: its formulas are rebuilt, and what only its numbers could decide is not
+measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from functools import cache
 
 import pandas as pd
 
-from reproduction.papers.judging import (
-    POSITIVE,
-    Evidence,
-    Judgement,
-    claims,
-    deficit,
-    enclosures,
-    measured,
-    of_cases,
-    throughout,
-)
-from reproduction.papers.tables import Page, Row, TableCode
+from reproduction.papers.judging import Judgement, Measure, judge_cases
+from reproduction.papers.points import Evidence, enclosures, point_table, saving
 from reproduction.papers.wang2020 import Calibrations
-from shufflebounds.accounting.questions import epsilon
-from shufflebounds.bounds.ranking import calibrated
-from shufflebounds.core.enclosure import outward
-from shufflebounds.curves.plotting.layout import Line
-from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
-from shufflebounds.curves.plotting.texts import number, three_digits
-from shufflebounds.protocols.base import Calibrated
-from shufflebounds.randomizers.accuracy import curator_mse
+from reproduction.papers.wang2020.tables import calibrations, hash_values, room, solh
 from shufflebounds.randomizers.bit_vectors import LocalHash
-from shufflebounds.randomizers.discrete import KRR
 
+# The setting of IPUMS as others quote it: numbers of values and of users, and δ.
+VALUES = 915
+USERS = 602_325
+DELTA = 1e-9
 
-def room(eps: float, n: int, delta: float) -> float:
-    """How large e^{ε₀} + l − 1 may be for (ε, δ), ε ≤ 1."""
-    return min(eps * eps * (n - 1) / (14.0 * math.log(2.0 / delta)), (n - 1) * eps / 27.0)
-
-
-def hash_values(room: float) -> int:
-    """The l with the least variance m²/(n (l − 1)(m − l)²), m the `room`: (m + 2)/3."""
-    return max(2, round((room + 2.0) / 3.0))
-
-
-def solh(values: int, eps: float, n: int, delta: float) -> LocalHash | None:
-    """The authors' local hashing; None where they leave it no ε₀ above 0."""
-    m = room(eps, n, delta)
-    l = hash_values(m)  # noqa: E741
-    return LocalHash(math.log(m - l + 1.0), hash_values=l, domain_size=values) if m > l else None
-
-
-def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
-    """The authors' randomized response; None where they leave it no ε₀ above 0."""
-    m = room(eps, n, delta)
-    return KRR(values, math.log(m - values + 1.0)) if m > values else None
-
-
-# Of a mechanism: at the authors' ε₀ what is certified and the error, and the best ε₀ and error.
-COLUMNS = [
-    *("eps", "values", "n", "delta", "mechanism"),
-    *("l", "eps0", "certified", "error", "best_l", "best_eps0", "best_error"),
-]
-
-
-def measure(given: Calibrations) -> pd.DataFrame:
-    """A row for each ε and mechanism, columns `COLUMNS`; errors are total, over the curator's."""
-    return pd.DataFrame(_rows(given), columns=COLUMNS)
-
-
-def _rows(given: Calibrations) -> Iterator[list[float | str]]:
-    values, n, delta = given.values, given.n, given.delta
-    for eps in given.eps:
-        curator = curator_mse(values, n, eps, delta)
-        for name, label, theirs in (
-            ("local_hash", "SOLH", solh(values, eps, n, delta)),
-            ("krr", "GRR", grr(values, eps, n, delta)),
-        ):
-            best = calibrated(Calibrated(eps, n, delta, name, values))
-            row: list[float | str] = [eps, values, n, delta, label]
-            if theirs is None:
-                row += [math.nan] * 4
-            else:
-                certified = epsilon(theirs, n=n, delta=delta).upper
-                l = getattr(theirs, "hash_values", values)  # noqa: E741
-                row += [l, theirs.eps0, certified, theirs.error(n).mse / curator]
-            l = best.parameters.get("hash_values", values)  # noqa: E741
-            yield [*row, l, best.eps0.lower, best.error.mse / curator]
-
-
-def _page(frame: pd.DataFrame) -> Page:
-    first = frame.iloc[0]
-    return Page.of(
-        frame,
-        [
-            (r"target $\varepsilon$", "{eps:g}"),
-            ("", "{mechanism}"),
-            ("$l$", _known("{l:g}".format_map)),
-            (r"$\varepsilon_0$", _known("{eps0:.5g}".format_map)),
-            (r"certified $\varepsilon$", _known(lambda row: outward(row["certified"], up=True))),
-            ("error", _known(lambda row: three_digits(row["error"]))),
-            ("best $l$", "{best_l:g}"),
-            (r"its $\varepsilon_0$", lambda row: outward(row["best_eps0"], up=False)),
-            ("error", lambda row: three_digits(row["best_error"])),
-        ],
-        title="SOLH and randomized response: by the authors' theorem, and certified",
-        above=f"{first['values']} values, $n$ = {first['n']}, $\\delta$ = {first['delta']:g}. On "
-        "the left the authors' number $l$ of hash values and $\\varepsilon_0$, the "
-        "$\\varepsilon$ that is certified for them, and their total squared error over that of a "
-        "trusted curator; on the right the best $l$, and the largest $\\varepsilon_0$ that is "
-        "certified.",
-    )
-
-
-def _known(cell: Callable[[Row], str]) -> Callable[[Row], str]:
-    """The cell of a row in which the authors have an ε₀."""
-    return lambda row: "none" if math.isnan(row["error"]) else cell(row)
-
-
-# Mechanism and column of each line: label, bound, type of the mechanism.
-_LINES = {
-    ("SOLH", "error"): ("SOLH, the authors' calibration", "original", "local_hash"),
-    ("GRR", "error"): ("GRR, the authors' calibration", "original", "krr"),
-    ("SOLH", "best_error"): ("local hashing, certified", "estimate_error", "local_hash"),
-    ("GRR", "best_error"): ("randomized response, certified", "estimate_error", "krr"),
-}
-
-
-def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    lines = []
-    for (mechanism, column), (label, bound, name) in _LINES.items():
-        rows = frame[frame["mechanism"] == mechanism]
-        # A file has no number where the authors have no ε₀.
-        x, y = (pd.to_numeric(rows[key], errors="coerce").to_numpy() for key in ("eps", column))
-        lines.append((Line(label, line_look(bound, name)), Drawn.line(x, y)))
-    first = frame.iloc[0]
-    view = View(
-        title=[f"$k$ = {first['values']}", f"$n$ = {number(first['n'])}"],
-        lines=lines,
-        y_label="squared error / curator's",
-        y_log=True,
-    )
-    return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error over a curator's")
-
-
-TABLE = TableCode(lambda given, _: measure(given), _page, _sheet)
-
-
-# What is claimed.
-
-# The setting of IPUMS, as others quote it.
-VALUES, USERS, DELTA = 915, 602_325, 1e-9
+# Target ε, natural logarithms.
 TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @cache
-def _measured() -> pd.DataFrame:
-    given = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
-    return measure(given).set_index(["mechanism", "eps"])
+def ipums_calibrations() -> pd.DataFrame:
+    """The table of calibrations, indexed by mechanism and target ε."""
+    parameters = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
+    return calibrations(parameters).set_index(["mechanism", "eps"])
 
 
 def private(_: Evidence) -> Judgement:
     """Certified ε over the target, of both mechanisms wherever they exist."""
-    shares = (_measured()["certified"] / _measured().index.get_level_values("eps")).dropna()
-    return of_cases(
+    certified = ipums_calibrations()["certified"]
+    shares = (certified / certified.index.get_level_values("eps")).dropna()
+    mechanism, eps = shares.idxmax()
+    return judge_cases(
         shares <= 1.0,
         "calibrations",
         f"{shares.min():.3f} to {shares.max():.3f} of the target",
-        f"most: {shares.idxmax()[0]} at ε = {shares.idxmax()[1]:g}",
+        f"most: {mechanism} at ε = {eps:g}",
     )
 
 
 def best_hash_values(_: Evidence) -> Judgement:
-    """Variance of a rare value at every l beside that at the authors'."""
-    ratios = []
+    """The variance of a rare value at every l beside that at the authors'."""
+    excesses = []
     for eps in TARGETS:
         m, theirs = room(eps, USERS, DELTA), solh(VALUES, eps, USERS, DELTA)
         assert theirs is not None  # of these targets
         others = range(2, int(m), max(1, hash_values(m) // 50))
-        least = min(_rare(m, l) for l in (*others, theirs.hash_values))  # noqa: E741
-        ratios.append(theirs.error(USERS).rare / least - 1.0)
-    return of_cases(
-        [ratio <= 1e-3 for ratio in ratios],
+        least = min(_rare_variance(m, l) for l in (*others, theirs.hash_values))  # noqa: E741
+        excesses.append(theirs.error(USERS).rare / least - 1.0)
+    return judge_cases(
+        [excess <= 1e-3 for excess in excesses],
         "targets",
-        f"at most {100.0 * max(ratios):.2g} % above the least variance",
+        f"at most {100.0 * max(excesses):.2g} % above the least variance",
     )
 
 
-def _rare(m: float, l: int) -> float:  # noqa: E741
+def _rare_variance(m: float, l: int) -> float:  # noqa: E741
     return LocalHash(math.log(m - l + 1.0), hash_values=l, domain_size=VALUES).error(USERS).rare
 
 
 def beats_grr(_: Evidence) -> Judgement:
     """Total errors, each at the authors' ε₀; GRR has none at all for a small target."""
-    errors = _measured()["error"]
+    errors = ipums_calibrations()["error"]
     wins = errors["SOLH"] < errors["GRR"].fillna(float("inf"))
     quotient = (errors["GRR"] / errors["SOLH"]).dropna()
-    return of_cases(
+    return judge_cases(
         wins,
         "targets",
         f"GRR's error is {quotient.max():.3g} to {quotient.min():.3g} times SOLH's for ε = "
@@ -219,25 +83,17 @@ def beats_grr(_: Evidence) -> Judgement:
 
 def beats_grr_certified(evidence: Evidence) -> pd.DataFrame:
     """1 − certified error of local hashing / that of randomized response."""
-    curves = evidence.curves
+    curves = evidence.curves.assign(mechanism="local hashing")
     hashing, response = (
-        enclosures(
-            curves[curves["experiment"] == name].assign(mechanism="local hashing"),
-            "estimate_error",
-            by=["mechanism", "eps0", "n", "target"],
-            quantity="mse",
-        )
+        enclosures(curves[curves["experiment"] == name], "estimate_error", quantity="mse")
         for name in ("hash", "krr")
     )
-    return measured(deficit(hashing, response))
+    return point_table(saving(hashing, response))
 
 
-INTRODUCTION, CLAIMS = claims(
-    __package__,
-    {
-        "private": private,
-        "hash_values": best_hash_values,
-        "beats_grr": beats_grr,
-        "beats_grr_certified": throughout(beats_grr_certified, POSITIVE, panel="n"),
-    },
-)
+MEASURES: Mapping[str, Measure] = {
+    "private": private,
+    "hash_values": best_hash_values,
+    "beats_grr": beats_grr,
+    "beats_grr_certified": beats_grr_certified,
+}

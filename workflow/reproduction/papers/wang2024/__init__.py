@@ -18,7 +18,6 @@ class Asymptotics(TableKind):
     """Table 1."""
 
     title = "Table 1: asymptotic forms, measured"
-    code = f"{__name__}.tables:ASYMPTOTICS"
 
     eps0: Listed[Eps0]
     """Values of ε₀, natural logarithms."""
@@ -32,7 +31,6 @@ class Mechanisms(TableKind):
     """Tables 2 and 3."""
 
     title = "Table 2: variations of mechanisms, measured on their matrices"
-    code = f"{__name__}.tables:MECHANISMS"
 
     eps0: Eps0
     """ε₀, or the distance of two inputs under metric privacy."""
@@ -42,21 +40,18 @@ class Metric(Mechanisms):
     """Table 3."""
 
     title = "Table 3: variations under metric privacy, measured"
-    code = f"{__name__}.tables:METRIC"
 
 
 class Protocols(TableKind):
     """Table 4; its protocols have no parameters in common."""
 
     title = "Table 4: parameters of protocols, measured on their messages"
-    code = f"{__name__}.tables:PROTOCOLS"
 
 
 class Timed(TableKind):
     """Table 5."""
 
     title = "Table 5: the general pair, certified and timed"
-    code = f"{__name__}.tables:TIMED"
     uses_numerics = True
 
     eps0: Listed[Eps0]
@@ -67,3 +62,12 @@ class Timed(TableKind):
     """δ: a number, or {over_n: c} for c/n."""
     iterations: Listed[Annotated[int, Ge(1), Le(60)]]
     """Numbers of bisections of the paper's own algorithm."""
+
+
+TABLES = {
+    "asymptotics": Asymptotics,
+    "mechanisms": Mechanisms,
+    "metric": Metric,
+    "protocols": Protocols,
+    "timed": Timed,
+}

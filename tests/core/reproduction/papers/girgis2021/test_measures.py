@@ -5,17 +5,13 @@ import math
 import pandas as pd
 import pytest
 
+from reproduction.papers.base import research
 from reproduction.papers.girgis2021 import claims
-from reproduction.papers.girgis2021.claims import CLAIMS
-from reproduction.papers.judging import (
-    IN_PART,
-    NOT_MEASURED,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Evidence,
-    check,
-)
+from reproduction.papers.judging import IN_PART, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED, check
+from reproduction.papers.points import Evidence
 from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
+
+CLAIMS = {claim.name: claim for claim in research("girgis2021").load_claims()[1]}
 
 
 def curves(*rows):
@@ -48,7 +44,7 @@ def test_theorem_3_1_at_other_shares_of_the_clones():
     """γ = 1/2 is what the bound has; the suggested γ goes to 0, and twice as many clones count."""
     found = claims.theorem_3_1_at(0.5, 1.0, 10**6, 4)
     assert found == pytest.approx(theorem_3_1(1.0, 10**6, 4.0), rel=1e-9)
-    shares = [claims.share_suggested(3.0, 10**power) for power in (6, 10, 14, 18)]
+    shares = [claims.suggested_share(3.0, 10**power) for power in (6, 10, 14, 18)]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 1.0 > 100 * shares[-1]
     assert claims.factor_of_two(None).verdict == REPRODUCED
@@ -85,7 +81,7 @@ def test_exact_below_first():
         ("clone", "renyi", 1.0, 100, 2.0, 0.1, 0.12),
         ("girgis_upper", "renyi", 1.0, 100, 2.0, 0.4, 0.4),
     )
-    [point] = claims.exact_below_first(shown).itertuples()
+    [point] = CLAIMS["structure"].compare.points(shown).itertuples()
     assert (point.low, point.high) == pytest.approx((0.7, 0.75))
 
 
@@ -96,11 +92,13 @@ def test_composition():
         ("clone_renyi", "epsilon", 1.0, 100, 10, 0.33, 0.33),
         ("clone", "epsilon", 1.0, 100, 10, 0.3, 0.3),
     )
-    [point] = claims.below_advanced(shown).itertuples()
+    [point] = CLAIMS["below_advanced"].compare.points(shown).itertuples()
     assert (point.low, point.detail) == (0.875, "T = 10")
     [point] = claims.accounting_above_profile(shown).itertuples()
     assert point.low == pytest.approx(0.1)
-    judged = check(CLAIMS, dict.fromkeys(("below_advanced", "eightfold", "accounting"), shown))
+    judged = check(
+        CLAIMS.values(), dict.fromkeys(("below_advanced", "eightfold", "accounting"), shown)
+    )
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
     assert verdicts["below_advanced"] == verdicts["eightfold"] == REPRODUCED
     assert verdicts["accounting"] == NOT_REPRODUCED
@@ -113,8 +111,8 @@ def test_nothing_to_compare():
     for measure in (
         claims.first_below_second,
         claims.upper_above_lower,
-        claims.exact_below_first,
-        claims.below_advanced,
+        CLAIMS["structure"].compare.points,
+        CLAIMS["below_advanced"].compare.points,
         claims.accounting_above_profile,
     ):
         assert measure(shown).empty

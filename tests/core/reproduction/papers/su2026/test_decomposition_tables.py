@@ -10,11 +10,24 @@ import pytest
 
 import shufflebounds as sb
 from reproduction.papers.base import research
-from reproduction.papers.su2026 import tables
+from reproduction.papers.su2026 import FiniteDomains, Gparv, LargeDomains, decompositions
 from reproduction.papers.tables import Context
 from shufflebounds.bounds.base import Numerics
 
-EPS0 = [0.1, 1.0, 4.0]
+EPS0 = (0.1, 1.0, 4.0)
+CONTEXT = Context({}, Numerics())
+
+
+def gparv(eps):
+    return decompositions.gparv(Gparv(eps0=EPS0, eps=eps, k=10), CONTEXT)
+
+
+def finite(size):
+    return decompositions.finite(FiniteDomains(eps0=EPS0, k=size, domain_size=size), CONTEXT)
+
+
+def limit():
+    return decompositions.limit(LargeDomains(eps0=EPS0), CONTEXT)
 
 
 def evaluate(form, **names):
@@ -97,7 +110,7 @@ def brute(kind, size, eps0, x0=0, x1=1):
 
 @pytest.mark.parametrize("size", [2, 3, 4, 6, 10, 100])
 def test_forms_of_finite_domains_are_the_values(size):
-    frame = tables.finite(EPS0, size, size)
+    frame = finite(size)
     columns = next(2**i for i in itertools.count() if 2**i > size)
     assert set(frame["parameters"]) == {f"k = {size}", f"D = {size}", f"D = {size}, K = {columns}"}
     forms = values_of_forms(frame, "symbolic", k=size, D=size, K=columns)
@@ -106,8 +119,8 @@ def test_forms_of_finite_domains_are_the_values(size):
 
 @pytest.mark.parametrize("eps", [1e-3, 0.05, 0.099])
 def test_forms_of_the_limit_and_of_the_gparv_are_the_values(eps):
-    frame = tables.gparv(EPS0, eps, 10)
-    limits = tables.limit(EPS0)
+    frame = gparv(eps)
+    limits = limit()
     np.testing.assert_allclose(limits["value"], values_of_forms(limits, "symbolic"), rtol=1e-13)
     masses = values_of_forms(frame, "symbolic", k=10)
     np.testing.assert_allclose(frame["value"], masses, rtol=1e-13, atol=1e-30)
@@ -129,9 +142,9 @@ def test_only_hadamard_response_is_noted():
     noted = {
         name: frame.loc[frame["note"] != "", ["mechanism", "quantity"]]
         for name, frame in {
-            "table1": tables.gparv(EPS0, 0.05, 10),
-            "table2": tables.finite(EPS0, 10, 10),
-            "table3": tables.limit(EPS0),
+            "table1": gparv(0.05),
+            "table2": finite(10),
+            "table3": limit(),
         }.items()
     }
     for entries in noted.values():
@@ -155,7 +168,7 @@ def cells(page):
 def test_every_value_is_in_the_cell_where_it_belongs(kind, number, parameters, header):
     code = research("su2026").tables[kind].load_code()
     given = research("su2026").tables[kind].model_validate(parameters)
-    frame = code.compute(given, Context({}, Numerics()))
+    frame = code.compute(given, CONTEXT)
     assert set(frame["table"]) == {number}
     first, rule, *rows = cells(code.page(frame).markdown())
     assert set(rule) == {"---"}

@@ -6,9 +6,8 @@ import math
 import pytest
 
 import shufflebounds as sb
-from reproduction.papers.su2026 import Hierarchy
-from reproduction.papers.su2026 import tables as hierarchy
-from reproduction.papers.su2026.tables import BOUNDS
+from reproduction.papers.su2026 import Hierarchy, hierarchy
+from reproduction.papers.su2026.hierarchy import BOUNDS
 from reproduction.papers.tables import Context
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.enclosure import PrecisionError

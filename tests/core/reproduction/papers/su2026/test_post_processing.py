@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from reproduction.papers.su2026 import PostProcessing
 from reproduction.papers.su2026 import post_processing as maps
-from reproduction.papers.su2026 import post_processing_table as table
 from shufflebounds import Decomposition
 
 UNEVEN = [[6, 3, 2, 1], [2, 3, 6, 1], [3, 3, 4, 2]]
@@ -23,7 +22,7 @@ def shuffle(others=(1, 2, 2), weights=UNEVEN):
 
 @pytest.mark.parametrize("others", [(0,), (2, 2), (0, 1, 2)])
 def test_every_map_is_exact_and_only_unions_of_sets_differ(others):
-    for map_ in table.maps(shuffle(others)):
+    for map_ in maps.maps(shuffle(others)):
         for victim in (0, 1):
             law = maps.image(map_.start(victim), map_.kernel)
             assert sum(law.values()) == 1
@@ -37,9 +36,9 @@ def test_users_drawn_twice_would_be_seen(monkeypatch):
     clone = given.simplified()
     original = maps._with_left_over
 
-    def with_replacement(state, left_over):
-        law = original((frozenset(), state[1]), left_over)
-        return maps.image(law, lambda new: {(frozenset(), new[1]): Fraction(1)})
+    def with_replacement(state, laws, union):
+        samples = original((frozenset(), state[1]), laws, union)
+        return maps.image(samples, lambda new: {(frozenset(), new[1]): Fraction(1)})
 
     monkeypatch.setattr(maps, "_with_left_over", with_replacement)
     kernel = partial(maps.algorithm_3, shuffle=given, clone=clone)

@@ -10,8 +10,12 @@ import pandas as pd
 import pytest
 
 import shufflebounds as sb
-from reproduction.papers.judging import IN_PART, NOT_REPRODUCED, REPRODUCED, Evidence
+from reproduction.papers.base import research
+from reproduction.papers.judging import IN_PART, NOT_REPRODUCED, REPRODUCED
+from reproduction.papers.points import Evidence
 from reproduction.papers.su2026 import claims
+
+CLAIMS = {claim.name: claim for claim in research("su2026").load_claims()[1]}
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -24,16 +28,14 @@ def test_counts_are_those_of_all_that_others_report(k):
         law[1 + sent.count(0), sent.count(1)] += p**3
     right = claims.blanket_counts(k, 4)
     assert {counts: mass for counts, mass in right.items() if mass} == dict(law)
-    assert claims._distance(right, claims.corrected_counts(k, 4, 1)) == 0
-    assert claims._distance(right, claims.corrected_counts(k, 4, 0)) > 0
+    assert claims.count_distance(right, claims.corrected_counts(k, 4, 1)) == 0
+    assert claims.count_distance(right, claims.corrected_counts(k, 4, 0)) > 0
 
 
 def test_verdicts():
     assert claims.dependent_counts(None).verdict == IN_PART
     assert claims.lower_support(None).verdict == REPRODUCED
-    found = claims.worst_dataset(None)
-    assert found.verdict == NOT_REPRODUCED
-    assert "the victim holds" in found.extreme
+    assert CLAIMS["worst_dataset"].judge(None).verdict == NOT_REPRODUCED
 
 
 def test_the_four_points_are_those_of_closed_forms():
@@ -51,9 +53,8 @@ def test_the_four_points_are_those_of_closed_forms():
         assert found.c == pytest.approx([p, p, 0.5 / e], rel=1e-12)
 
 
-def test_every_setting_counts_even_where_two_save_the_same():
-    assert claims.four_point_clone(None).holds_in == "24 of 24 settings"
-    assert claims._smaller({"one": 0.5, "other": 0.5, "third": 0.0}).holds_in == "2 of 3 settings"
+def test_every_setting_of_the_four_points_counts():
+    assert CLAIMS["four_point_clone"].judge(None).holds_in == "8 of 8 panels, 24 of 24 points"
 
 
 # Points that could not be computed narrowly enough decide nothing.
@@ -83,5 +84,5 @@ def test_the_least_baseline_is_unknown_where_one_is():
     """Else the bound would be compared with a larger one."""
     rows = [row("upper", (0.1, 0.2)), row("clone", EMPTY)]
     rows += [row(name, (0.5, 0.6)) for name in ("blanket_hoeffding", "blanket_bennett")]
-    points = claims.below_baselines(Evidence(pd.DataFrame(rows), {}))
+    points = CLAIMS["improvement"].compare.points(Evidence(pd.DataFrame(rows), {}))
     assert points[["low", "high"]].to_numpy().tolist() == [[-np.inf, np.inf]]

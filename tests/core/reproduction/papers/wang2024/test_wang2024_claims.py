@@ -4,17 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduction.papers import judging as papers
-from reproduction.papers.judging import (
-    IN_PART,
-    NOT_MEASURED,
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Evidence,
-)
-from reproduction.papers.wang2024 import claims, tables
+from reproduction.papers.base import research
+from reproduction.papers.judging import IN_PART, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED, check
+from reproduction.papers.points import Evidence
+from reproduction.papers.wang2024 import claims, general_pair
 from shufflebounds.protocols import registry
 
+CLAIMS = {claim.name: claim for claim in research("wang2024").load_claims()[1]}
 DESCRIBED = [
     {"type": "krr", "k": 10},
     {"type": "subset", "domain_size": 16},
@@ -53,9 +49,7 @@ def curve(mechanism, bound, eps, regime="n4", n=10_000, x="eps0", width=0.0):
 
 
 def judged(claim, *curves):
-    known = [one for one in claims.CLAIMS if one.name == claim]
-    shown = {} if known[0].timed else {claim: Evidence(pd.concat(curves), MECHANISMS)}
-    return papers.check(known, shown).iloc[0]
+    return check([CLAIMS[claim]], {claim: Evidence(pd.concat(curves), MECHANISMS)}).iloc[0]
 
 
 def verdict(claim, *curves):
@@ -88,7 +82,7 @@ def test_savings_of_one_message_are_over_the_least_baseline(eps, savings, larges
         curve(SUBSET, "stronger_clone", [1.0, 1.2, 1.2]),
         curve(SUBSET, "blanket_best_similarity", [1.5, 1.0, 1.0]),
         curve(SUBSET, "blanket_best", 0.8),
-        curve(SUBSET, "erlingsson", 9.0),
+        *(curve(SUBSET, name, 9.0) for name in ("erlingsson", "blanket_best_generic", "clone")),
     ]
     assert verdict("single_savings", *shown) == savings
     assert verdict("single_peak", *shown) == largest
@@ -135,7 +129,7 @@ def test_tightness_is_that_of_the_masses():
     expected = np.array([[e, 1.0], [1.0, e], [1.0, 1.0]]) / (e + 4.0)
     published, pair = claims.tight_cases()["GRR, d = 5"][2]
     for one in (published, pair):
-        assert claims._groups(one) == pytest.approx(expected, rel=1e-12)
+        assert claims.group_masses(one) == pytest.approx(expected, rel=1e-12)
     found = judged("tight", curve(KRR, "lower", 0.1))
     assert found["verdict"] == IN_PART
     assert "different: 2-subset, d = 5, local hash, l = 4, random, PrivUnit" in found["measured"]
@@ -151,21 +145,20 @@ def test_tightness_is_that_of_the_masses():
     ],
 )
 def test_seconds_are_those_of_the_algorithm(monkeypatch, seconds, expected):
-    def timed(eps0, n, delta, iterations, numerics):
-        assert (n, iterations) == ((10**8,), (20,))
-        return pd.DataFrame({"eps0": eps0, "seconds": 0.003, "bisected_20_seconds": seconds})
+    def timed(given, context):
+        assert (given.n, given.iterations) == ((10**8,), (20,))
+        return pd.DataFrame({"eps0": given.eps0, "seconds": 0.003, "bisected_20_seconds": seconds})
 
-    monkeypatch.setattr(tables, "timed", timed)
-    [claim] = (one for one in claims.CLAIMS if one.name == "seconds")
-    assert claim.judge(pd.DataFrame()).verdict == expected
+    monkeypatch.setattr(general_pair, "timed", timed)
+    assert CLAIMS["seconds"].judge(pd.DataFrame()).verdict == expected
 
 
 def test_the_printed_condition_admits_what_the_pair_does_not_keep():
     """The paper's own sum over all counts (Theorem 4.8) is 256 times the claimed δ."""
     eps = claims.printed_condition(1000.0, 0.4, 15.0, 1000, 1e-6)
-    assert tables.delta(1000.0, 0.4, 15.0, eps, 1000) == pytest.approx(2.56e-4, rel=0.01)
+    assert general_pair.delta(1000.0, 0.4, 15.0, eps, 1000) == pytest.approx(2.56e-4, rel=0.01)
     # Near the largest β, 0.5, little is left of the victim's report, and the claim is true.
     eps = claims.printed_condition(3.0, 0.49, 5.0, 100_000, 1e-6)
-    assert tables.delta(3.0, 0.49, 5.0, eps, 100_000) <= 1e-6
+    assert general_pair.delta(3.0, 0.49, 5.0, eps, 100_000) <= 1e-6
     found = judged("analytic_condition", curve(KRR, "lower", 0.1))
     assert found["verdict"] == NOT_REPRODUCED

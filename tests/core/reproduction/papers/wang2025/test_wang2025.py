@@ -10,13 +10,8 @@ import shuffles
 
 import shufflebounds as sb
 from reproduction.papers.base import research
-from reproduction.papers.judging import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    Evidence,
-    at_least,
-    everywhere,
-)
+from reproduction.papers.judging import NOT_REPRODUCED, REPRODUCED, Condition
+from reproduction.papers.points import Comparison, Evidence
 from reproduction.papers.wang2025 import claims as measures
 from shufflebounds.bounds.variation_ratio import published_vector_bits
 from shufflebounds.protocols.histograms import DecisionTrees
@@ -60,15 +55,15 @@ def test_queries_of_trees(height, attributes, trees):
 @pytest.mark.parametrize(("bits", "n"), [(2, 20), (3, 20)])
 def test_lists_are_those_of_all_counts_of_clones(bits, n):
     """Few users leave nothing out; δ of P₀ is more than that of P."""
-    dropped, terms, most = measures.truncated(bits, 1.0, n)
+    dropped, terms, most = measures.truncated_list(bits, 1.0, n)
     assert terms == n * (n + 1) // 2
     assert dropped <= 1e-12
     assert terms <= most
     delta = sb.delta(published_vector_bits(bits, 1.0), 0.3, n)
-    mass, listed = measures.listed(bits, 1.0, n, 0.3, mended=True)
+    mass, delta_of_list = measures.loss_list(bits, 1.0, n, 0.3, mended=True)
     assert mass == pytest.approx(1.0, abs=1e-9)
-    assert listed > delta.upper
-    assert measures.listed(bits, 1.0, n, 0.3, mended=False)[0] < 0.99
+    assert delta_of_list > delta.upper
+    assert measures.loss_list(bits, 1.0, n, 0.3, mended=False)[0] < 0.99
 
 
 def rows(bound, ends, **also):
@@ -83,15 +78,14 @@ def evidence(*found):
 
 
 def test_savings_are_enclosed():
-    found = measures.below(
+    compare = Comparison("upper", ("basic_composition", "advanced_composition"), saves=True)
+    found = compare.points(
         evidence(
             rows("upper", (1.0, 1.5)),
             rows("basic_composition", (4.0, 5.0)),
             rows("advanced_composition", (6.0, 7.0)),
             rows("upper", (1.0, 1.0), rounds=8),  # nothing to compare it with
-        ),
-        "upper",
-        ("basic_composition", "advanced_composition"),
+        )
     )
     (point,) = found.to_dict("records")
     assert (point["low"], point["high"]) == (1 - 1.5 / 4.0, 1 - 1.0 / 5.0)
@@ -105,20 +99,18 @@ def test_savings_are_enclosed():
 
 def test_messages_without_an_eps0_are_points_too():
     trees = {"eps0": None, "rounds": None, "messages": 3}
-    found = measures.below(
+    found = Comparison("upper", ("basic_composition",), saves=True).points(
         evidence(
             rows("upper", (1.0, 1.0), **trees), rows("basic_composition", (10.0, 10.0), **trees)
-        ),
-        "upper",
-        ("basic_composition",),
+        )
     )
     assert found["detail"].tolist() == ["m = 3"]
-    judged = everywhere(found, at_least(0.8))
+    judged = Condition("at_least", 0.8).judge(found)
     assert judged.verdict == REPRODUCED
     assert judged.extreme == "worst: m, n = 100, m = 3; best: m, n = 100, m = 3"
-    missed = everywhere(found, at_least(0.95))
+    missed = Condition("at_least", 0.95).judge(found)
     assert missed.verdict == NOT_REPRODUCED
-    assert missed.why == "It does not hold throughout at m (1 of 1 points fail, worst 90.0 %)."
+    assert missed.why == "It does not hold everywhere at m (1 of 1 points fail, worst 90.0 %)."
 
 
 def test_one_dataset_refutes_theorem_1():

@@ -1,0 +1,91 @@
+"""The page of a paper's claims in Markdown: a summary and a paragraph for each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reproduction.papers.judging import IN_PART, NOT_MEASURED, NOT_REPRODUCED, REPRODUCED
+from reproduction.papers.pages import markdown_table
+from reproduction.papers.points import Evidence
+
+# A mark in front of each verdict, which tells verdicts apart at a glance.
+MARKS = {REPRODUCED: "✓", IN_PART: "◐", NOT_REPRODUCED: "✗", NOT_MEASURED: "–"}
+
+RULES = """\
+A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
+one comparison at that value). Names such as `upper` are bounds of the library. Certified ε are
+enclosures: a point counts for a claim only if the whole enclosure does, against it only if the
+whole enclosure does, and is undecided otherwise. Percentages are those of the less favourable end,
+rounded against the claim. A claim about every setting is *reproduced* if it holds at every point,
+*reproduced in part* if it holds at every point of some panel, else *not reproduced*.
+"""
+
+HEADER = ("claim", "the paper says", "verdict")
+
+# The largest number of different values of a setting that the page lists one by one.
+MAX_LISTED_VALUES = 6
+
+
+def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]) -> str:
+    """The page: the paper, the run, the rules, a summary and a paragraph for each claim.
+
+    `judged` is what `judging.check` returns for `evidence`.
+    """
+    rows = list(judged.itertuples())
+    summary = [
+        (
+            f"[{row.claim}](#{row.claim})",
+            row.words,
+            f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**",
+        )
+        for row in rows
+    ]
+    parts = [
+        "# The paper's claims, measured\n",
+        f"{introduction.strip()} This page is generated from the curves of this repository.\n",
+        f"{_run(evidence)}\n",
+        RULES,
+        markdown_table(HEADER, summary),
+    ]
+    paragraphs = (f"\n## {row.claim}\n\n{_paragraph(row)}\n" for row in rows)
+    return "\n".join(parts) + "".join(paragraphs)
+
+
+def _paragraph(row: Any) -> str:
+    """Everything on a claim that the summary does not have."""
+    sentences = [
+        f"{row.verdict.capitalize()} ({row.source}).",
+        f"Measure: {row.measure}",
+        f"Measured: **{row.measured}**." if row.measured else "",
+        f"Holds in {row.holds_in}." if row.holds_in else "",
+        f"{row.extreme[0].upper()}{row.extreme[1:]}." if row.extreme else "",
+        row.why,
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _run(evidence: Mapping[str, Evidence]) -> str:
+    """δ, ε₀, the grid of n and the version of the library."""
+    tables = [shown.curves for shown in evidence.values() if not shown.curves.empty]
+    if not tables:
+        return "No curves were given."
+    curves = pd.concat(tables)
+    n = sorted(curves["n"].dropna().unique())
+    users = (
+        f"{len(n)} numbers of users from {n[0]:.0f} to {n[-1]:.0f}" if n[1:] else f"{n[0]} users"
+    )
+    return (
+        f"This run: δ = {_listed(curves['delta'])}; ε₀ = {_listed(curves['eps0'])}; {users}; "
+        f"shufflebounds {', '.join(sorted(curves['version'].unique()))}."
+    )
+
+
+def _listed(values: pd.Series) -> str:
+    """All different values, or how many from where to where; protocols may have no ε₀."""
+    distinct = sorted(values.dropna().unique())
+    if len(distinct) > MAX_LISTED_VALUES:
+        return f"{len(distinct)} values from {distinct[0]:.3g} to {distinct[-1]:.3g}"
+    return ", ".join(f"{value:g}" for value in distinct) or "none"
