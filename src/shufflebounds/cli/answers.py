@@ -12,7 +12,7 @@ from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.reply import Output
-from shufflebounds.cli.tables import Table, filled_columns
+from shufflebounds.cli.tables import Table
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
 
@@ -130,7 +130,7 @@ def table_of_bounds(
         INPUTS: [answer.inputs for answer in answers.values()],
         OTHERS: [answer.others for answer in answers.values()],
     }
-    return filled_columns(columns)
+    return {heading: cells for heading, cells in columns.items() if any(cells)}
 
 
 def width(enclosure: Enclosure) -> str:

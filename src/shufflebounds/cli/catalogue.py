@@ -23,7 +23,7 @@ NAME = click.Argument(["name"], required=False, type=Name(registry.mechanism_nam
 
 @command(NAME, "json")
 def mechanisms(name: str | None) -> Reply:
-    """Which mechanisms are there? With a NAME, explain one.
+    """List the available mechanisms; with a NAME, explain one.
 
     Example: shufflebounds mechanisms krr
     """
@@ -43,7 +43,7 @@ def mechanisms(name: str | None) -> Reply:
 
 @command("json")
 def bounds() -> Reply:
-    """Which bounds are there, and who proved them?"""
+    """List the available bounds, and who proved them."""
     facts: list[dict[str, Any]] = [
         {
             "name": bound.name,

@@ -152,8 +152,8 @@ def check(
     """Is a claim of (epsilon, delta) proven, refuted or open?
 
     A claim is open if no bound proves it and no pair of datasets refutes it, or if the numbers are
-    not precise enough to tell; then a smaller --rtol may help. Exit codes: 0 for proven, 1 for
-    refuted, 4 for open, 2 for a mistake.
+    not precise enough to tell. A smaller --rtol may help in the second case. Exit codes: 0 for
+    proven, 1 for refuted, 4 for open, 2 for a mistake.
 
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
@@ -222,11 +222,11 @@ def _reason(
         if math.isinf(highest.end):
             by = "rule out every epsilon at this delta"
         others = _other_inputs(highest.answer.others)
-        return f"No valid claim can be so small: two datasets{others} {by}."
+        return f"The claim is false: two datasets{others} {by}."
     if imprecise:
         return _imprecision(output, imprecise[0])
     return (
-        "Undecided: no bound here proves it, no pair of datasets refutes it. The true epsilon lies "
+        "Undecided: no bound proves it, and no pair of datasets refutes it. The true epsilon lies "
         f"between {highest.text(output)} and {lowest.text(output)}."
     )
 

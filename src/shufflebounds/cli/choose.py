@@ -10,14 +10,14 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.mechanism_families import WAYS
 from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
-from shufflebounds.cli.answers import plain_ends
+from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, option
 from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.progress import show_step
 from shufflebounds.cli.reply import Output, Reply
-from shufflebounds.cli.tables import KEPT_SPACE, filled_columns
+from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
@@ -32,13 +32,8 @@ QUESTION_KEYS = (
     *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
     *("rounds", "most_bits", "most_eps0", "most_messages"),
 )
-# The bound that certifies ε₀, and its description, by the proof of a choice.
+# The bound that certifies ε₀, by the proof of a choice.
 PROOF_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
-PROOFS = {
-    "tight": "the best proven bound of the mechanism itself",
-    "blanket": "the upper bound",
-    "clone": "what holds of any mechanism with that eps0",
-}
 
 
 class Column(NamedTuple):
@@ -109,7 +104,7 @@ COLUMNS = (
     ),
     Column(
         "error in users",
-        "standard error of the number of users with a value, the root mean square over all values.",
+        "standard error of the number of users with a value: the root mean square over all values.",
         lambda x, ranking: _short(_in_users(x.error)) if _is_about_values(ranking) else "",
     ),
     Column(
@@ -129,10 +124,12 @@ COLUMNS = (
 
 
 @command(
-    option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
+    option(
+        "--values", WHOLE, "Number of values, of which a user holds one, or as many as --items."
+    ),
     option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
-    option("--items", WHOLE, "How many different values a user holds.", default=1),
-    option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
+    option("--items", WHOLE, "Number of different values that a user holds.", default=1),
+    option("--attributes", WHOLE, "Number of such attributes of a user.", default=1),
     *USERS,
     option(
         "--dropout",
@@ -145,16 +142,16 @@ COLUMNS = (
     option(
         "--most-eps0",
         REAL,
-        "The largest eps0 of all that a user sends in a round: what remains if the shuffler "
+        "The largest eps0 of all that a user sends in a round, which remains if the shuffler "
         "fails. Separate shuffles share it.",
     ),
     option(
         "--most-messages",
         WHOLE,
-        "The most messages of a user in a shuffle; more than 1 adds protocols of several messages.",
+        "The most messages of a user in a shuffle. Above 1, protocols of several messages compete.",
         default=1,
     ),
-    option("--all every_row", bool, "Print all mechanisms, not ten.", section=OUTPUT),
+    option("--all every_row", bool, "Print all mechanisms, not only ten.", section=OUTPUT),
     *REPLY,
     rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
@@ -172,18 +169,17 @@ def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
     reporting = _reporting_users(task["n"], colluding, dropout)
     ranking = rank(**{**task, "n": reporting}, progress=show_step)
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
-    table = {
-        column.heading: [column.cell(choice, ranking) for choice in ranking.choices]
-        for column in COLUMNS
-    }
+    cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
+    columns = [column for column in COLUMNS if any(cells[column])]
     notes, warnings = _notes(ranking, task), _warnings(ranking, task)
     return Reply(
         title=_title(task),
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
         | _facts(ranking),
-        table=filled_columns(table),
+        table={column.heading: cells[column] for column in columns},
         claim=_claim(ranking, task),
-        legend=_comparisons(ranking, task),
+        legend={column.heading: column.meaning for column in columns[1:]}
+        | _comparisons(ranking, task),
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
@@ -214,7 +210,7 @@ def _title(task: Mapping[str, Any]) -> str:
     if task["items"] > 1:
         values = f"{task['items']} of {values}"
     attributes = f"{task['attributes']} attributes of " if task["attributes"] > 1 else ""
-    fewer = f" ({task['n_reporting']} of them hide each other)"
+    fewer = f" ({task['n_reporting']} of them report and do not collude)"
     users = f"n = {task['n']} users{fewer if task['n_reporting'] < task['n'] else ''}"
     rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
     target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
@@ -230,8 +226,8 @@ def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     each = " in each" if best.shuffles > 1 else ""
     return [
         f"Best: {' '.join([best.name, *given])}{after}{way} at "
-        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by {PROOFS[best.proof]}; "
-        "you can deploy it if you trust the shuffler.",
+        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by the "
+        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler.",
         *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
     ]
 
@@ -259,37 +255,34 @@ def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
-    subject = "The standard error is that of one round"
     if task["values"] is None:
-        meaning = f"{subject}, in the worst case over the users' numbers."
+        meaning = "Errors are those of one round, in the worst case over the users' numbers."
     else:
         meaning = (
-            f"{subject}: of a value's share of the users, the root mean square over all values, "
-            'and of their number; "if rare", of a value that nobody holds. Mechanisms are ranked '
-            "by the squared error summed over all values."
+            "Errors are those of one round. The squared error summed over all values ranks the "
+            "mechanisms."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
     if task["attributes"] > 1:
-        ways = ", ".join(f"{way} ({meaning})" for way, meaning in WAYS.items())
         notes.append(
-            f"Attributes can be reported in three ways, {ways}. Errors are of one attribute, bits "
-            "of all that a user sends in a round, and eps0 of all that a user sends in a shuffle. "
-            "One attribute at random asks a sample of the users on each, and the error of sampling "
-            "them is part of the squared error."
+            "Errors are those of one attribute. If one attribute is drawn at random, a sample of "
+            "the users reports each attribute, and the squared error includes the error of "
+            "sampling."
         )
     if task["most_messages"] > 1:
         notes.append(
-            "Of several messages, one depends on what the user holds, after flips that make it "
-            "eps0-LDP (at 200 there are none); the others, blankets, do not. Bits are of all of "
-            "them, and their bound takes the other users' values for known."
+            "If a user sends several messages, one of them depends on what the user holds, after "
+            "flips that make it eps0-LDP (at eps0 = 200 there are none). The others, blankets, do "
+            "not. Bits are those of all messages. The observer may know all other users' values."
         )
     if task["n_reporting"] < task["n"]:
         notes.append(
-            f"Users who collude or do not report hide nobody: privacy and errors are those of "
-            f"{task['n_reporting']} reports, and shares are of the users who send them."
+            "Users who collude or do not report provide no cover for others: privacy and errors "
+            f"are those of {task['n_reporting']} reports, and shares are of the users who send "
+            "them."
         )
     if task["rounds"] > 1:
         notes.append(

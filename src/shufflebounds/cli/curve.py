@@ -12,7 +12,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OUTPUT, option
+from shufflebounds.cli.options import OUTPUT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.sent import question
@@ -37,22 +37,7 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
 
 
 @question(
-    option("--eps0", REAL, "Local privacy parameter of all that a user sends."),
-    option("--delta", REAL, "A probability, 1e-300 to below 1."),
-    option("--eps", REAL, "Privacy loss of curves of delta: natural logarithm."),
-    option("--order", REAL, "Order of curves of the Renyi divergence, above 1."),
-    option(
-        "--n",
-        WHOLE,
-        "Number of users, unless that is the axis; without those who collude or drop out.",
-    ),
-    option(
-        "--rounds",
-        WHOLE,
-        "In how many separate shuffles the same users report. (Reports that are sent "
-        "together, linked to each other, are --k-joint.)  [default: 1]",
-        metavar="T",
-    ),
+    *optional("eps0", "delta", "eps", "order", "n", "rounds"),
     option(
         "--x",
         Name(tuple(AXIS_ENDS)),
@@ -96,11 +81,11 @@ def curve(
     plot: Path | None,
     **fixed: float | None,
 ) -> Reply:
-    """How do bounds change along an axis, such as the number of users? As CSV and as a plot.
+    """How do bounds change along an axis, such as the number of users? Prints CSV, and plots it.
 
-    You can claim the upper end of an upper bound; no valid claim is below the lower end of a lower
-    bound. Over several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05,
-    whatever --rtol says.
+    You can claim the upper end of an upper bound. Any claim below the lower end of a lower bound is
+    false. Over several rounds the relative width is 1e-3 for epsilon and 0.05 for delta, whatever
+    --rtol says.
 
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """

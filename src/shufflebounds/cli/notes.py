@@ -41,16 +41,16 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
     notes = [
         *warnings(deployment),
         "Neighbouring datasets differ in the input of one user. "
-        f"{deployment.sample.seen.page} states what is assumed of the protocol, and what its "
+        f"{deployment.sample.seen.page} states the assumptions on the protocol, and what its "
         "bounds give away.",
         *_notes_on_users(deployment),
     ]
     if not deployment.bounds(["lower"]):
-        notes.append("No pair of datasets is known, so that there is no lower bound.")
+        notes.append("There is no lower bound, since no pair of datasets is known.")
     if deployment.times > 1:
         notes.append(
-            f"The {deployment.times} rounds are separate, with fresh randomness, and the upper "
-            "bound holds for everything published together."
+            f"The {deployment.times} rounds are separate, with fresh randomness. The upper bound "
+            "covers everything published together."
         )
     return notes
 
@@ -62,13 +62,13 @@ def _notes_on_matrices(deployment: Deployment) -> list[str]:
     together = "" if k == 1 else "of all coordinates together "
     notes = [
         f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
-        "tried, and the worst is named (over several rounds none is, since another may be "
-        "the worst in each)."
+        "compared, and the worst pair is named. Over several rounds no pair is named, since "
+        "another may be the worst in each."
     ]
     if k > 1:
         notes.append(
-            f"A user sends {k} reports together, one of every coordinate of the "
-            f"input; each of them has the eps0 of the matrix, all of them together "
+            f"A user sends {k} reports together, one of every coordinate of the input. Each of "
+            "them has the eps0 of the matrix, all of them together "
             f"{shown_eps0(deployment.sample.eps0)}."
         )
     return notes
@@ -78,23 +78,22 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
     notes, k = [], deployment.k_joint
     if k > 1 and not deployment.has_own_eps0:
         notes.append(
-            f"A user sends {k} reports together, each at eps0/{k}, one "
-            "of every coordinate of the input. The bound covers inputs that differ in any "
-            "number of the coordinates: all of them is the worst. Reports of separate days, "
-            "shuffled separately, are --rounds instead."
+            f"A user sends {k} reports together, each at eps0/{k}, one of every coordinate of the "
+            "input. The bounds cover inputs that differ in any number of coordinates. For reports "
+            "on separate days, shuffled separately, use --rounds instead."
         )
     if deployment.mechanism.type == "joint":
         notes.append(
-            "A user sends the reports of all parts together, linked as one: each is of an "
-            "attribute of its own and spends its share of eps0, an equal one if none is "
-            "given. The bounds cover inputs that differ in any number of attributes."
+            "A user sends the reports of all parts together, linked as one. Each part reports an "
+            "attribute of its own and spends its share of eps0, an equal one if none is given. "
+            "The bounds cover inputs that differ in any number of attributes."
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"
         notes.append(
-            f"{sender} with probability {deployment.rate!r}, decided at random, independently and "
-            "in secret. n counts all users, whether they take part or not. The stronger clone "
-            "ignores this: it is that of reports that are always sent."
+            f"{sender} with probability {deployment.rate!r}. The draw is secret and independent of "
+            "all else. n counts all users, whether they take part or not. The stronger clone "
+            "ignores the rate: it is the bound for reports that are always sent."
         )
     return notes
 
@@ -102,12 +101,12 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
 def _notes_on_users(deployment: Deployment) -> list[str]:
     if not deployment.colluding:
         return []
-    # Where the answer is a number of users.
+    # If n is sought, the answer is a number of users.
     counted = "" if deployment.n is not None else " and counted in the answers"
     return [
         f"Users who collude, {deployment.colluding} here{counted}, work with the observer, drop "
-        "out or break the protocol. They hide nobody: the answers are those of the others alone, "
-        "whoever they are."
+        "out or break the protocol. They provide no cover for others: the answers are for the "
+        "remaining users, whoever these are."
     ]
 
 
@@ -116,11 +115,11 @@ def _notes_on_rounds(deployment: Deployment) -> list[str]:
         return []
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
     return [
-        f"{rounds} are shuffled separately, with fresh randomness. The upper bound "
-        "holds for everything published together, whatever the others report, and however "
-        "values are chosen from round to round; a user spends eps0 in each round. The "
-        "lower bound is that of the same two datasets in every round. Reports that are "
-        "sent together, linked to each other, are no rounds: use --k-joint or joint."
+        f"{rounds} are shuffled separately, with fresh randomness. A user spends eps0 in each. "
+        "The upper bound covers everything published together, whatever the others report and "
+        "however values are chosen from round to round. The lower bound is for the same two "
+        "datasets in every round. For reports that are sent together, linked to each other, use "
+        "--k-joint or joint instead."
     ]
 
 
@@ -129,9 +128,9 @@ def large_delta(deployment: Deployment, delta: float | None, text: str) -> list[
     if delta is None or deployment.n is None or delta * deployment.honest <= 1.0:
         return []
     return [
-        f"delta = {text} is above 1/n and protects nobody: a protocol that "
-        "publishes the inputs of some users in full satisfies it even at epsilon = 0. "
-        "docs/choosing-delta.md says how to choose it."
+        f"delta = {text} is above 1/n and protects nobody: even a protocol that publishes the "
+        "inputs of some users satisfies it, with epsilon = 0. docs/choosing-delta.md says how to "
+        "choose delta."
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -51,6 +52,11 @@ class Command(click.Command):
         super().__init__(*args, **settings)
         self.owners, self.rows = owners, rows
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # As it was typed, for a report.
+        ctx.obj = shlex.join(["shufflebounds", str(ctx.info_name), *args])
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in (QUESTION, SENT, PARAMETERS, OUTPUT):
             if section == PARAMETERS and self.owners:
@@ -91,8 +97,8 @@ OPTIONS: Mapping[str, Option] = {
     "eps0": option(
         "--eps0",
         REAL,
-        "Local privacy parameter of all that a user sends in a shuffle: natural logarithm, up "
-        "to 300. Required, except for a matrix, which has its own.",
+        "Local privacy parameter of all that a user sends in a shuffle (natural logarithm, up to "
+        "300). Required, except for a matrix, which has its own.",
     ),
     "n": option(
         "--n",
@@ -103,18 +109,21 @@ OPTIONS: Mapping[str, Option] = {
     "colluding": option(
         "--colluding",
         WHOLE,
-        "How many of them collude with the observer, drop out or break the protocol. They "
+        "Number of users who collude with the observer, drop out or break the protocol. They "
         "provide no cover for others and are subtracted from the number of users.",
         default=0,
         metavar="M",
     ),
-    "eps": option("--eps", REAL, "Privacy loss: natural logarithm, at least 0.", required=True),
+    "eps": option("--eps", REAL, "Privacy loss (natural logarithm), at least 0.", required=True),
     "delta": option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),
+    "order": option(
+        "--order", REAL, "Order of the Renyi divergence, above 1 and up to 1e6.", required=True
+    ),
     "rounds": option(
         "--rounds",
         WHOLE,
-        "In how many separate shuffles, such as days, the same users report, 1 to 1e6. "
-        "(Reports that are sent together, linked to each other, are --k-joint.)",
+        "Number of separate shuffles, such as days, in which the same users report, 1 to 1e6. "
+        "(For reports that are sent together, linked to each other, use --k-joint.)",
         default=1,
         metavar="T",
     ),
@@ -128,25 +137,35 @@ OPTIONS: Mapping[str, Option] = {
     "rtol": option(
         "--rtol",
         REAL,
-        "Largest relative width of the enclosures, 1e-9 to 0.1; by default 1e-4 for one "
+        "Largest relative width of the enclosures, 1e-9 to 0.1. The default is 1e-4 for one "
         "round, else 1e-3 to 1e-2. The cells of a continuous mechanism add to it.",
     ),
-    "json": option("--json as_json", bool, "Print one JSON object, all digits.", section=OUTPUT),
+    "json": option(
+        "--json as_json", bool, "Print one JSON object with all digits.", section=OUTPUT
+    ),
     "explain": option(
         "--explain",
         bool,
-        "Print what the rows mean and everything that the answer rests on.",
+        "Explain the rows, and list everything that the answer rests on.",
         section=OUTPUT,
     ),
     "report": option(
         "--report",
         Target(".md", ".html"),
-        "Write a report, .md or .html, with question, answer, assumptions and proofs.",
+        "Write a report for reviewers, .md or .html: question, answer, assumptions, proofs.",
         section=OUTPUT,
     ),
 }
 USERS = ("n", "colluding")
 REPLY = ("json", "explain", "report")
+
+
+def optional(*names: str) -> list[Option]:
+    """Return the `OPTIONS` of these names as options that can be left out, without a default."""
+    listed = [copy(OPTIONS[name]) for name in names]
+    for each in listed:
+        each.required, each.default = False, None
+    return listed
 
 
 def command(
@@ -193,18 +212,4 @@ def _take_output(given: dict[str, Any]) -> Output:
         digits = max(MIN_DIGITS, 2 - math.floor(math.log10(validation.rtol(rtol))))
     names = ("as_json", "explain", "report", "every_row")
     chosen = {name: given.pop(name) for name in names if name in given}
-    return Output(**chosen, command=_command_line(click.get_current_context()), digits=digits)
-
-
-def _command_line(context: click.Context) -> str:
-    """Return the command as it was typed, without options on the output."""
-    words = ["shufflebounds", str(context.info_name)]
-    for parameter in context.command.params:
-        source = context.get_parameter_source(str(parameter.name))
-        is_output = getattr(parameter, "section", OUTPUT) == OUTPUT
-        if source is click.core.ParameterSource.COMMANDLINE and not is_output:
-            values = context.params[str(parameter.name)]
-            for value in values if parameter.multiple else [values]:
-                text = ":".join(map(str, value)) if isinstance(value, tuple) else str(value)
-                words += [parameter.opts[0], text]
-    return shlex.join(words)
+    return Output(**chosen, command=click.get_current_context().obj, digits=digits)

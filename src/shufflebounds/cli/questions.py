@@ -25,7 +25,7 @@ from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
-from shufflebounds.cli.values import REAL, Target
+from shufflebounds.cli.values import Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.protocols.base import REPORTS
@@ -150,7 +150,7 @@ def _shortfall(answers: Mapping[str, Answer]) -> PrecisionError | None:
 DIVERGENCE_ROWS = {
     "tight": "the smallest bound that is proven; you can claim it.",
     "upper": "the {seen} are (epsilon, delta)-DP; you can claim it.",
-    "lower": "two datasets differ by this much; no valid claim can be smaller.",
+    "lower": "two specific datasets achieve this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 
@@ -204,11 +204,7 @@ renyi = Question(
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """,
-    options=(
-        *("eps0", *USERS),
-        option("--order", REAL, "Order of the divergence, above 1 and up to 1e6.", required=True),
-        *("rounds", "rtol"),
-    ),
+    options=("eps0", *USERS, "order", "rounds", "rtol"),
     solve=solutions.solve_renyi,
     target=("order",),
     wording="order = {order!r}",
@@ -230,8 +226,8 @@ eps0 = Question(
     name="eps0",
     help="""What is the largest eps0 that meets a target (epsilon, delta)?
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target. Bounds are
-    enclosed to a relative width of --rtol, by default 1e-3, over several rounds 1e-2.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target. The
+    default of --rtol is 1e-3, over several rounds 1e-2.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """,
@@ -244,12 +240,12 @@ eps0 = Question(
     rows={
         "tight": "the largest proven to meet the target; you can deploy it.",
         "upper": "with this eps0 the target is met; you can deploy it.",
-        "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
+        "lower": "with this eps0 two datasets miss the target; claims that allow it are false.",
         "stronger_clone": "the largest proven for every mechanism.",
     },
     exceptions={
-        ("lower", math.inf): f"Not even {validation.MAX_EPS0:g}, the largest eps0 that is looked "
-        "at, is ruled out."
+        ("lower", math.inf): f"Not even eps0 = {validation.MAX_EPS0:g}, the largest that is "
+        "allowed, is ruled out."
     },
     sought="eps0",
     safe="lower",
@@ -260,8 +256,7 @@ users = Question(
     help="""How many users are enough for a target (epsilon, delta)?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact where possible, else enclosed to a relative width of --rtol, by
-    default 1e-4, over several rounds 1e-2.
+    Numbers of users are exact if possible. The default of --rtol is 1e-4, over several rounds 1e-2.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
@@ -274,7 +269,7 @@ users = Question(
     rows={
         "tight": "the fewest proven to be enough.",
         "upper": "this many users are enough.",
-        "lower": "with fewer users two datasets miss the target; fewer are not enough.",
+        "lower": "with fewer users two datasets miss the target.",
         "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
     },
     exceptions={("upper", math.inf): "Not even 10^15 users are known to be enough."},
@@ -285,8 +280,8 @@ rounds = Question(
     name="rounds",
     help="""How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
-    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. Their
-    number is enclosed to a relative width of --rtol, by default 1e-2.
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. The
+    default of --rtol is 1e-2.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """,
@@ -299,12 +294,12 @@ rounds = Question(
     rows={
         "tight": "the most proven to meet the target; you can run them.",
         "upper": "this many rounds together meet the target; you can run them.",
-        "lower": "with more rounds two datasets miss the target; no valid claim can allow more.",
+        "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
         "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
         ("upper", 0): "Not even one round is known to meet the target.",
-        ("lower", 0): "No valid claim can allow one round.",
+        ("lower", 0): "Any claim that allows one round is false.",
         ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
     },
     sought="rounds",

@@ -27,7 +27,7 @@ USUAL_WIDTH = 80
 class Output:
     """How a reply is printed.
 
-    ``command`` is the command line without options on the output. ``digits`` are those of numbers.
+    ``command`` is the command line as it was typed. ``digits`` are those of numbers.
     With ``every_row`` no row of a ranking is left out.
     """
 

@@ -47,22 +47,22 @@ ALL_DATASETS_SMALLEST = 1e-8
 ROWS = {
     "tight": "no attack does better; you can claim it.",
     "upper": "no attack does better; you can claim it.",
-    "lower": "an attack on two datasets does as well; no valid claim can be smaller.",
+    "lower": "an attack on two specific datasets achieves this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 FALSE_NEGATIVES = {
-    "false negatives": "a stronger attack has a larger advantage but fewer false negatives: in "
-    "those rows the upper bound on what an attack can do is the smaller number."
+    "false negatives": "a stronger attack has fewer of them. In these rows the upper bound is "
+    "therefore the smaller number."
 }
 ATTACK = (
-    "An attack sees all that is shuffled and tells which of two values the victim had, all other "
-    "users' values known to it. A false positive takes the first value for the second, a false "
-    "negative the second for the first. The advantage is 1 less both rates, of the best attack: 0 "
-    "is a guess, 1 certainty."
+    "The attacker sees all that is shuffled, knows all other users' values, and tells which of two "
+    "values the victim had. A false positive takes the first value for the second, a false "
+    "negative the second for the first. The advantage is 1 minus both rates of the best attack: 0 "
+    "is a guess, 1 is certainty."
 )
 ASYMMETRY = (
     "The two datasets of the lower bound are not mirror images of each other. Its false negatives "
-    "are those of attacks that may choose which of the two is the first value, or mix both choices."
+    "are those of attacks that may choose which value comes first, or mix both choices."
 )
 
 
@@ -127,10 +127,10 @@ def risk(
 ) -> Reply:
     """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: this is the whole trade-off between both error rates. Where more is
-    proven than the upper bound, a best proven bound comes first: claim that one. --rtol is the
-    largest relative width of the other bounds' advantages, by default about 1e-4, or more over
-    several rounds.
+    There is no delta to choose: the answer is the trade-off between both error rates. A best proven
+    bound comes first if it is smaller than the upper bound: claim that one. --rtol is the largest
+    relative width of the other bounds' advantages, by default about 1e-4, or more over several
+    rounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """

@@ -24,8 +24,8 @@ DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "al
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "How many independent reports a user sends together, linked as one: at eps0/K each, or "
-    "each at the eps0 of its matrix. (Reports on separate days are --rounds.)",
+    "Number of independent reports that a user sends together, linked as one: each at eps0/K, or "
+    "at the eps0 of its matrix. (For reports on separate days, use --rounds.)",
     default=1,
     metavar="K",
     section=SENT,
@@ -41,8 +41,8 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "joint: share of eps0 (equal ones if left out), mechanism and parameters, such as "
-    "'0.5 krr k=10'; parallel: weight, mechanism and parameters. To be repeated.",
+    "A part of a joint: its share of eps0 (left out: equal shares), mechanism and parameters, such "
+    "as '0.5 krr k=10'. A part of a parallel begins with its weight. Repeat it for each part.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -93,9 +93,8 @@ def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
     mechanism = option(
         "--mechanism",
         Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
-        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: several, "
-        "of which each user sends one report together; or parallel: a mix, from which each "
-        "user draws one.",
+        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: each user sends "
+        "one report of each --part together. Or parallel: each user draws one --part at random.",
         required=not offered,
         section=SENT,
     )

@@ -19,11 +19,6 @@ KEPT_SPACE = "\N{NO-BREAK SPACE}"
 Table: TypeAlias = Mapping[str, Sequence[str]]
 
 
-def filled_columns(table: Table) -> Table:
-    """Return the table without columns that have no text."""
-    return {heading: cells for heading, cells in table.items() if any(cells)}
-
-
 def table_lines(table: Table, width: int) -> list[str]:
     """Return the headings and rows of a table that takes at most ``width``, if words fit."""
     columns = {heading: aligned(cells) for heading, cells in table.items()}

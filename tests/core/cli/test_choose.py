@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_library(answers):
     best = expected.best
     assert f"Best: krr --k 4 at eps0 = {best.eps0.lower:.6g}"[:36] in text
     assert "Use --explain" in text
-    assert "(4500 of them hide each other)" in text
+    assert "(4500 of them report and do not collude)" in text
 
 
 def test_a_target_that_only_useless_answers_meet_is_told():

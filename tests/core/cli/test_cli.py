@@ -170,7 +170,7 @@ def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> 
     return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
 
 
-def test_colluding_users_hide_nobody():
+def test_colluding_users_provide_no_cover():
     options = ("epsilon", *KRR10, "--eps0", "4", "--delta", "1e-6")
     found = answer(*options, "--n", "10000", "--colluding", "3000")
     assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
@@ -227,13 +227,13 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
             (*("rounds", *KRR10, "--eps0", "1"), *("--n", "10", "--eps", "0.1")),
             "upper",
             (0, 0),
-            "No valid claim can allow one round.",
+            "Any claim that allows one round is false.",
         ),
         (
             (*("eps0", *BINARY, "--n", "1e3"), *("--eps", "300")),
             "lower",
             (300.0, None),
-            "Not even 300, the largest eps0 that is looked at, is ruled out.",
+            "Not even eps0 = 300, the largest that is allowed, is ruled out.",
         ),
         (
             ("users", *KRR10, "--eps0", "4", "--eps", "0"),

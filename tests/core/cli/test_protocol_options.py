@@ -114,7 +114,7 @@ def test_nothing_remains_of_messages_without_local_privacy(tmp_path):
     assert "If the shuffler fails, nothing protects a user's value." in page.read_text("utf-8")
     run(*some, "--protocol", "coordinate_sums", "--bits", "oue", "--eps0", 1)
     text = page.read_text("utf-8")
-    assert "If secure aggregation fails, only local privacy remains: the eps0 of all" in text
+    assert "If secure aggregation fails, the guarantee degrades to the eps0 of all" in text
 
 
 def test_answers_say_whose_epsilon_it_is():
