@@ -38,13 +38,6 @@ OTHER_NAMES = {
     "--days": "--rounds",
     "--dropout": "--colluding",
 }
-# The option that a command lacks because it computes the value, and those that it needs instead.
-COMPUTED_OPTIONS = {
-    "epsilon": ("--eps", "--delta"),
-    "delta": ("--delta", "--eps"),
-    "eps0": ("--eps0", "--eps and --delta"),
-    "users": ("--n", "--eps and --delta"),
-}
 # Exit code for a mistake of the user.
 MISTAKE = 2
 # Exit code for an answer that is less precise than requested.
@@ -137,17 +130,14 @@ def _drop(stream: IO[str]) -> None:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    """The sentence on an unknown option, with a guess at what was meant or what is needed."""
+    """Return the sentence on an unknown option, with a guess at what was meant."""
     assert error.ctx is not None
-    command = error.ctx.command
     name = OTHER_NAMES.get(error.option_name, error.option_name)
-    computed, needed = COMPUTED_OPTIONS.get(command.name or "", ("", ""))
-    if name == computed:
-        return f"{error.option_name} is what {command.name} computes; it needs {needed}"
-    options = [flag for option in command.params for flag in option.opts]
-    near = get_close_matches(name, options, n=1, cutoff=0.7)
-    guess = f"; did you mean {near[0]}?" if near else "."
-    return f"No such option {error.option_name!r}{guess}"
+    flags = [flag for option in error.ctx.command.params for flag in option.opts]
+    near = get_close_matches(name, flags, n=1, cutoff=0.7)
+    guess = f"did you mean {near[0]}? " if near else ""
+    listed = f"`{error.ctx.command_path} -h` lists the options."
+    return f"No such option {error.option_name!r}; {guess}{listed}"
 
 
 def _sentence(error: Exception) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import parameters
-from shufflebounds.cli.options import command, describe_parameters, flag
+from shufflebounds.cli.options import command
+from shufflebounds.cli.parameters import flag, parameters, usages
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.values import Name
 from shufflebounds.randomizers import registry
@@ -18,10 +18,12 @@ from shufflebounds.randomizers import registry
 # Symbols that some terminals do not show, and what is printed in their place.
 PLAIN_SYMBOLS = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
 
+NAME = click.Argument(["name"], required=False, type=Name(registry.mechanism_names()))
 
-@command(click.argument("name", required=False, type=Name(registry.mechanism_names())), "json")
+
+@command(NAME, "json")
 def mechanisms(name: str | None) -> Reply:
-    """Which mechanisms are there? With a NAME, explain one.
+    """List the available mechanisms; with a NAME, explain one.
 
     Example: shufflebounds mechanisms krr
     """
@@ -31,10 +33,7 @@ def mechanisms(name: str | None) -> Reply:
         sections={
             each: [
                 _description(each),
-                *(
-                    f"{usage}: {text}".removesuffix(": ")
-                    for usage, text in describe_parameters(each)
-                ),
+                *(f"{usage}: {text}" for usage, text in usages(each)),
                 *(_explanation(each) if name else []),
             ]
             for each in names
@@ -44,7 +43,7 @@ def mechanisms(name: str | None) -> Reply:
 
 @command("json")
 def bounds() -> Reply:
-    """Which bounds are there, and who proved them?"""
+    """List the available bounds, and who proved them."""
     facts: list[dict[str, Any]] = [
         {
             "name": bound.name,

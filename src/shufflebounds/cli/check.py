@@ -1,7 +1,7 @@
 """The command that judges a claim: is it proven, refuted, or open?
 
-Exit codes: 0 where the claim is proven, 1 where it is refuted, 4 where it is open, be it for want
-of a bound or for want of precision.
+Exit codes: 0 if the claim is proven, 1 if it is refuted, 4 if it is open, because no bound decides
+it or because the numbers are not precise enough.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from enum import StrEnum
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import at_most_blanket, large_delta, plain_ends, within_eps0
+from shufflebounds.cli.answers import at_most_blanket, plain_ends, within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import REPLY, USERS, option, question
+from shufflebounds.cli.notes import large_delta, notes_on, warnings
+from shufflebounds.cli.options import REPLY, USERS, option
 from shufflebounds.cli.progress import by_step
-from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply
+from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.sent import question
+from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
-from shufflebounds.core.setting import Setting
 from shufflebounds.curves import claim_files
 
 # Bounds by way of Rényi divergences, of several rounds.
@@ -33,7 +35,7 @@ ROUNDS_BOUNDS = RENYI_BOUNDS | {
 SLOW_BOUNDS = RENYI_BOUNDS | {"girgis_upper", "girgis_simple"}
 # The smallest relative width that may be requested.
 MIN_RTOL = 1e-9
-# The input of all other users, where it has no name of its own.
+# The input of all other users, where it has a name of its own.
 OTHER_INPUTS = {
     "third": "a value that is neither of the victim's two",
     "x0": "the first of the victim's two values",
@@ -62,7 +64,7 @@ class Finding:
     answer: Answer
 
     def verdict(self, eps: float) -> Verdict:
-        """What follows for the claim of an ε from this bound alone."""
+        """Return what follows for the claim of an ε from this bound alone."""
         enclosure = self.answer.enclosure
         if self.bound.kind is Kind.UPPER and eps >= enclosure.upper:
             return Verdict.PROVEN
@@ -71,7 +73,7 @@ class Finding:
         return Verdict.OPEN
 
     def is_imprecise(self, eps: float) -> bool:
-        """Whether the bound might prove or refute an ε if it were computed more precisely.
+        """Return whether the bound might decide on an ε if it were computed more precisely.
 
         Bounds other than divergences enclose more than their own value, or are not computed to a
         width.
@@ -86,46 +88,55 @@ class Finding:
         enclosure = self.answer.enclosure
         return enclosure.lower if self.bound.kind is Kind.LOWER else enclosure.upper
 
+    def text(self, output: Output) -> str:
+        """Return the safe end, rounded to the safe side."""
+        return output.text(self.end, up=self.bound.kind is not Kind.LOWER)
+
 
 def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
-    """What is known of the claim of an ε; no two proven bounds contradict each other."""
+    """Return what is known of the claim of an ε; no two proven bounds contradict each other."""
     verdicts = (finding.verdict(eps) for finding in findings)
     return next((verdict for verdict in verdicts if verdict is not Verdict.OPEN), Verdict.OPEN)
 
 
 def findings_on(
-    eps: float, deployment: Deployment, setting: Setting, numerics: Numerics
+    eps: float, delta: float, deployment: Deployment, numerics: Numerics
 ) -> tuple[dict[str, Finding], list[str]]:
-    """The findings of all bounds that apply to the reports, by name, and notes on them.
+    """Return the findings of all bounds that apply to the reports, by name, and notes on them.
 
     The upper and the lower bound come first. Slow bounds are asked only if the claim of `eps` is
-    open without them. Raises ValueError for a mistake in the setting.
+    open without them.
     """
     is_single = deployment.rounds == 1
-    names = [
-        name
+    bounds = {
+        name: bound
         for name, bound in BOUNDS.items()
         if "epsilon" in bound.quantities and not (is_single and name in ROUNDS_BOUNDS)
-    ]
-
-    def findings_of(bounds: Mapping[str, Bound]) -> dict[str, Finding]:
-        findings = {}
-        for name, bound in by_step(bounds):
-            try:
-                answer = bound.answer(deployment.protocol, "epsilon", setting, numerics)
-                findings[name] = Finding(bound, answer)
-            except ValueError:
-                # Not a bound of such reports, as of an infinite eps0, or not of several rounds.
-                if name in ("upper", "lower"):
-                    raise
-        return findings
-
-    findings = findings_of({name: BOUNDS[name] for name in names if name not in SLOW_BOUNDS})
+    }
+    slow = {name: bound for name, bound in bounds.items() if name in SLOW_BOUNDS}
+    fast = {name: bound for name, bound in bounds.items() if name not in SLOW_BOUNDS}
+    findings = _findings(fast, delta, deployment, numerics)
     if verdict_of(findings.values(), eps) is Verdict.OPEN:
-        findings |= findings_of({name: BOUNDS[name] for name in names if name in SLOW_BOUNDS})
+        findings |= _findings(slow, delta, deployment, numerics)
     answers = at_most_blanket({name: finding.answer for name, finding in findings.items()})
     capped, notes = within_eps0(answers, deployment.protocol.eps0, deployment.times)
     return {name: replace(findings[name], answer=capped[name]) for name in capped}, notes
+
+
+def _findings(
+    bounds: Mapping[str, Bound], delta: float, deployment: Deployment, numerics: Numerics
+) -> dict[str, Finding]:
+    """Return the findings of those bounds that apply; ValueError for a mistake in the setting."""
+    setting, findings = deployment.setting(delta=delta), {}
+    for name, bound in by_step(bounds):
+        try:
+            answer = bound.answer(deployment.protocol, "epsilon", setting, numerics)
+            findings[name] = Finding(bound, answer)
+        except ValueError:
+            # No bound of such reports, as for an infinite eps0, or none of several rounds.
+            if name in ("upper", "lower"):
+                raise
+    return findings
 
 
 @question(
@@ -141,36 +152,34 @@ def check(
     """Is a claim of (epsilon, delta) proven, refuted or open?
 
     A claim is open if no bound proves it and no pair of datasets refutes it, or if the numbers are
-    not precise enough to tell; then a smaller --rtol may help. Exit codes: 0 for proven, 1 for
-    refuted, 4 for open, 2 for a mistake.
+    not precise enough to tell. A smaller --rtol may help in the second case. Exit codes: 0 for
+    proven, 1 for refuted, 4 for open, 2 for a mistake.
 
     Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
     """
     eps = validation.eps(eps)
-    setting = deployment.setting(delta=delta, rounds=deployment.rounds)
-    findings, capped = findings_on(eps, deployment, setting, Numerics(rtol=rtol))
-    verdict = verdict_of(findings.values(), eps)
-    imprecise = [finding for finding in findings.values() if finding.is_imprecise(eps)]
+    by_name, capped = findings_on(eps, delta, deployment, Numerics(rtol=rtol))
+    findings = [*by_name.values()]
+    verdict = verdict_of(findings, eps)
+    imprecise = [finding for finding in findings if finding.is_imprecise(eps)]
     facts = {"eps": eps, "verdict": verdict, "open_because": None}
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
-    facts["bounds"] = {name: _facts(finding, eps) for name, finding in findings.items()}
-    large = large_delta(deployment, delta)
+    facts["bounds"] = {name: _facts(finding, eps) for name, finding in by_name.items()}
+    large = large_delta(deployment, delta, repr(delta))
     return Reply(
-        title=f"{deployment.title()}: are the {deployment.seen.name} "
+        title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
         facts=deployment.facts(delta=delta) | facts,
         table={
-            "": [_label(finding.bound) for finding in findings.values()],
-            f"epsilon (natural{KEPT_SPACE}log)": [
-                _end(finding, output) for finding in findings.values()
-            ],
-            " ": [EFFECTS[finding.verdict(eps)] for finding in findings.values()],
+            "": [_label(finding.bound) for finding in findings],
+            f"epsilon (natural{KEPT_SPACE}log)": [finding.text(output) for finding in findings],
+            " ": [EFFECTS[finding.verdict(eps)] for finding in findings],
         },
         claim=[f"{verdict.upper()}.", _reason(output, eps, verdict, findings, imprecise)],
-        notes=[*deployment.notes(), *large, *_second_program(deployment), *capped],
-        warnings=[*deployment.warnings, *large],
-        bounds=tuple(findings),
+        notes=[*notes_on(deployment), *large, *_second_program(deployment), *capped],
+        warnings=[*warnings(deployment), *large],
+        bounds=tuple(by_name),
         deployment=deployment,
         exit_code=EXIT_CODES[verdict],
     )
@@ -186,12 +195,8 @@ def _label(bound: Bound) -> str:
     return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
 
 
-def _end(finding: Finding, output: Output) -> str:
-    return output.text(finding.end, up=finding.bound.kind is not Kind.LOWER)
-
-
 def _second_program(deployment: Deployment) -> list[str]:
-    """How to have the numbers proven by another program, if they are of the kind."""
+    """Return how another program can prove the numbers, if it knows the mechanism."""
     if claim_files.described(deployment.randomizer) is None:
         return []
     return [
@@ -204,35 +209,30 @@ def _reason(
     output: Output,
     eps: float,
     verdict: Verdict,
-    findings: Mapping[str, Finding],
+    findings: list[Finding],
     imprecise: list[Finding],
 ) -> str:
-    """The sentence that gives the reason of the verdict."""
-    deciding = [finding for finding in findings.values() if finding.verdict(eps) is verdict]
+    """Return the sentence that gives the reason of the verdict."""
+    lowest = min((x for x in findings if x.bound.kind is Kind.UPPER), key=lambda x: x.end)
+    highest = max((x for x in findings if x.bound.kind is Kind.LOWER), key=lambda x: x.end)
     if verdict is Verdict.PROVEN:
-        best = min(deciding, key=lambda finding: finding.end)
-        return f"You can claim it, and even the {best.bound.label}, {_end(best, output)}."
+        return f"You can claim it, and even the {lowest.bound.label}, {lowest.text(output)}."
     if verdict is Verdict.REFUTED:
-        best = max(deciding, key=lambda finding: finding.end)
-        by = f"differ by an epsilon of {_end(best, output)}"
-        if math.isinf(best.end):
+        by = f"differ by an epsilon of {highest.text(output)}"
+        if math.isinf(highest.end):
             by = "rule out every epsilon at this delta"
-        others = _other_inputs(best.answer.others)
-        return f"No valid claim can be so small: two datasets{others} {by}."
+        others = _other_inputs(highest.answer.others)
+        return f"The claim is false: two datasets{others} {by}."
     if imprecise:
         return _imprecision(output, imprecise[0])
-    proven = [finding for finding in findings.values() if finding.bound.kind is Kind.UPPER]
-    attained = [finding for finding in findings.values() if finding.bound.kind is Kind.LOWER]
-    least = max(attained, key=lambda finding: finding.end)
-    most = min(proven, key=lambda finding: finding.end)
     return (
-        "Undecided: no bound here proves it, no pair of datasets refutes it. The true epsilon lies "
-        f"between {_end(least, output)} and {_end(most, output)}."
+        "Undecided: no bound proves it, and no pair of datasets refutes it. The true epsilon lies "
+        f"between {highest.text(output)} and {lowest.text(output)}."
     )
 
 
 def _imprecision(output: Output, finding: Finding) -> str:
-    """What would settle a claim that lies within the enclosure of a bound."""
+    """Return what would settle a claim that lies within the enclosure of a bound."""
     enclosure = finding.answer.enclosure
     lower, upper = output.text(enclosure.lower, up=False), output.text(enclosure.upper, up=True)
     sentence = (
@@ -246,7 +246,7 @@ def _imprecision(output: Output, finding: Finding) -> str:
 
 
 def _other_inputs(others: str) -> str:
-    """The input of all other users, as part of a sentence; of a joint, coordinate by coordinate."""
+    """Return the input of all other users as part of a sentence, coordinate by coordinate."""
     names = [
         OTHER_INPUTS.get(name, f"the value {name}") for name in others.replace(",", " ").split()
     ]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.mechanism_families import WAYS
 from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
-from shufflebounds.cli.answers import plain_ends, without_shuffler
+from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.deployment import honest_users
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, flag, option
+from shufflebounds.cli.notes import without_shuffler
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, option
+from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.progress import show_step
-from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply, Table
+from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
@@ -29,44 +32,104 @@ QUESTION_KEYS = (
     *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
     *("rounds", "most_bits", "most_eps0", "most_messages"),
 )
-# The bound that certifies ε₀, and its description, by the proof of a choice.
+# The bound that certifies ε₀, by the proof of a choice.
 PROOF_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
-PROOFS = {
-    "tight": "the best proven bound of the mechanism itself",
-    "blanket": "the upper bound",
-    "clone": "what holds of any mechanism with that eps0",
-}
-# Headings of columns.
-MECHANISM = "mechanism"
-MESSAGES = "messages"
-WAY = "reported"
-EPS0 = "eps0"
-EPS0_OF_ROUND = "eps0 in a round"
-ERROR = "standard error"
-ERROR_IN_USERS = "error in users"
-ERROR_IF_RARE = "if rare"
-MSE_RATIO = "times curator"
-BITS = "bits"
-# What the columns mean.
-COLUMNS = {
-    MESSAGES: "messages of a user in a shuffle, about one attribute.",
-    WAY: f"how attributes are reported: {', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",
-    EPS0: "the largest that is certified to meet the target (natural logarithm), of all that a "
-    "user sends in a shuffle.",
-    EPS0_OF_ROUND: "of all that a user sends in a round: what remains if the shuffler fails.",
-    ERROR: "of a value's share of the users, the root mean square over all values; or of the mean.",
-    ERROR_IN_USERS: "the same as a number of users.",
-    ERROR_IF_RARE: "the same of a value that nobody holds.",
-    MSE_RATIO: "squared error, relative to that of a trusted curator who adds Gaussian noise.",
-    BITS: "of all that a user sends in a round.",
-}
+
+
+class Column(NamedTuple):
+    """A column of the ranking, with what it means and the cell of a choice."""
+
+    heading: str
+    meaning: str
+    cell: Callable[[Choice, Ranking], str]
+
+
+def _short(number: float) -> str:
+    return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
+
+
+def _briefly(choice: Choice, ranking: Ranking) -> str:
+    """Return the mechanism without parameters that all share; ``[1]`` numbers its preparation."""
+    values = choice.error.values
+    shown = (
+        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
+        for name, value in choice.parameters.items()
+        if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
+    )
+    mark = [_mark(choice, ranking)] if choice.preparation else []
+    return " ".join([choice.name, *mark, *shown])
+
+
+def _in_users(error: Error) -> float:
+    return error.in_users(error.standard_error**2)
+
+
+def _is_about_values(ranking: Ranking) -> bool:
+    return ranking.best.error.values > 1
+
+
+# Cells are empty in columns that say nothing, which are not printed.
+COLUMNS = (
+    Column("mechanism", "", _briefly),
+    Column(
+        "messages",
+        "messages of a user in a shuffle, about one attribute.",
+        lambda x, ranking: str(x.messages) if any(y.messages > 1 for y in ranking.choices) else "",
+    ),
+    Column(
+        "reported",
+        "how several attributes are reported: "
+        f"{', '.join(f'{way} ({WAYS[way]})' for way in WAYS)}.",
+        lambda x, ranking: x.way if len({y.way for y in ranking.choices}) > 1 else "",
+    ),
+    Column(
+        "eps0",
+        "the largest that is certified to meet the target (natural logarithm), of all that a user "
+        "sends in a shuffle.",
+        lambda x, _: outward(x.eps0.lower, up=False),
+    ),
+    Column(
+        "eps0 in a round",
+        "of all that a user sends in a round: what remains if the shuffler fails.",
+        lambda x, ranking: (
+            outward(x.eps0_of_round, up=True, digits=4)
+            if any(y.shuffles > 1 for y in ranking.choices)
+            else ""
+        ),
+    ),
+    Column(
+        "standard error",
+        "of the mean of numbers.",
+        lambda x, ranking: "" if _is_about_values(ranking) else _short(x.error.standard_error),
+    ),
+    Column(
+        "error in users",
+        "standard error of the number of users with a value: the root mean square over all values.",
+        lambda x, ranking: _short(_in_users(x.error)) if _is_about_values(ranking) else "",
+    ),
+    Column(
+        "if rare",
+        "the same of a value that nobody holds.",
+        lambda x, ranking: (
+            _short(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
+        ),
+    ),
+    Column(
+        "times curator",
+        "squared error, relative to that of a trusted curator who adds Gaussian noise.",
+        lambda x, ranking: _short(x.mse.upper / ranking.curator_mse),
+    ),
+    Column("bits", "of all that a user sends in a round.", lambda x, _: _short(x.bits)),
+)
 
 
 @command(
-    option("--values", WHOLE, "Number of values, of which a user holds one (or some --items)."),
-    option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead.", is_flag=True),
-    option("--items", WHOLE, "How many different values a user holds.", default=1),
-    option("--attributes", WHOLE, "How many such attributes a user has.", default=1),
+    option(
+        "--values", WHOLE, "Number of values, of which a user holds one, or as many as --items."
+    ),
+    option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
+    option("--items", WHOLE, "Number of different values that a user holds.", default=1),
+    option("--attributes", WHOLE, "Number of such attributes of a user.", default=1),
     *USERS,
     option(
         "--dropout",
@@ -79,18 +142,18 @@ COLUMNS = {
     option(
         "--most-eps0",
         REAL,
-        "The largest eps0 of all that a user sends in a round: what remains if the shuffler "
+        "The largest eps0 of all that a user sends in a round, which remains if the shuffler "
         "fails. Separate shuffles share it.",
     ),
     option(
         "--most-messages",
         WHOLE,
-        "The most messages of a user in a shuffle; more than 1 adds protocols of several messages.",
+        "The most messages of a user in a shuffle. Above 1, protocols of several messages compete.",
         default=1,
     ),
-    option("--all every_row", bool, "Print all mechanisms, not ten.", is_flag=True, section=OUTPUT),
+    option("--all every_row", bool, "Print all mechanisms, not only ten.", section=OUTPUT),
     *REPLY,
-    rows=COLUMNS,
+    rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
 def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
     """Which mechanism is the most accurate at a target (epsilon, delta)?
@@ -100,81 +163,38 @@ def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
 
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """
-    values, n, colluding = task["values"], task["n"], task.pop("colluding")
-    if values is not None and numbers:
-        raise ValueError("--values and --numbers exclude each other: give one of them")
-    if values is None and not numbers:
-        raise ValueError("Missing option '--values' or '--numbers'.")
-    reporting = _reporting_users(n, colluding, dropout)
+    if (task["values"] is None) != numbers:
+        raise ValueError("one of --values and --numbers must be given, and not both")
+    colluding = task.pop("colluding")
+    reporting = _reporting_users(task["n"], colluding, dropout)
     ranking = rank(**{**task, "n": reporting}, progress=show_step)
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
-    columns = _columns(ranking)
-    is_shown = {
-        MESSAGES: task["most_messages"] > 1,
-        WAY: task["attributes"] > 1,
-        EPS0_OF_ROUND: any(choice.shuffles > 1 for choice in ranking.choices),
-        ERROR_IN_USERS: values is not None,
-        ERROR_IF_RARE: values is not None,
-    }
-    table = {heading: columns[heading] for heading in columns if is_shown.get(heading, True)}
+    cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
+    columns = [column for column in COLUMNS if any(cells[column])]
     notes, warnings = _notes(ranking, task), _warnings(ranking, task)
     return Reply(
         title=_title(task),
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
         | _facts(ranking),
-        table=table,
+        table={column.heading: cells[column] for column in columns},
         claim=_claim(ranking, task),
-        legend=_comparisons(ranking, task),
+        legend={column.heading: column.meaning for column in columns[1:]}
+        | _comparisons(ranking, task),
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
         max_rows=MAX_ROWS,
-        # For values the error in users says the same.
-        optional=[ERROR, BITS] if values is not None else [BITS],
     )
 
 
 def _reporting_users(n: int, colluding: int, dropout: float) -> int:
-    """The users who report and hide each other."""
+    """Return the users who report and provide cover for each other."""
     honest = honest_users(n, colluding)
-    if not 0.0 <= validation.finite("dropout", dropout) < 1.0:
-        raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
+    validation.probability("dropout", dropout)
     reporting = honest - math.ceil(dropout * honest)
     if reporting < 1:
         raise ValueError(f"dropout must leave a user who reports, got {dropout!r}")
     return reporting
-
-
-def _columns(ranking: Ranking) -> Table:
-    choices = ranking.choices
-    return {
-        MECHANISM: [_briefly(choice, ranking) for choice in choices],
-        MESSAGES: [str(choice.messages) for choice in choices],
-        WAY: [choice.way for choice in choices],
-        EPS0: [outward(choice.eps0.lower, up=False) for choice in choices],
-        EPS0_OF_ROUND: [outward(choice.eps0_of_round, up=True, digits=4) for choice in choices],
-        ERROR: [_short(choice.error.standard_error) for choice in choices],
-        ERROR_IN_USERS: [_short(_in_users(choice.error)) for choice in choices],
-        ERROR_IF_RARE: [_short(choice.error.in_users(choice.error.rare)) for choice in choices],
-        MSE_RATIO: [_short(choice.mse.upper / ranking.curator_mse) for choice in choices],
-        BITS: [_short(choice.bits) for choice in choices],
-    }
-
-
-def _in_users(error: Error) -> float:
-    return error.in_users(error.standard_error**2)
-
-
-def _briefly(choice: Choice, ranking: Ranking) -> str:
-    """The mechanism without parameters that all share; ``[1]`` is the number of its preparation."""
-    values = choice.error.values
-    shown = (
-        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
-        for name, value in choice.parameters.items()
-        if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
-    )
-    mark = [_mark(choice, ranking)] if choice.preparation else []
-    return " ".join([choice.name, *mark, *shown])
 
 
 def _preparations(ranking: Ranking) -> list[str]:
@@ -185,16 +205,12 @@ def _mark(choice: Choice, ranking: Ranking) -> str:
     return f"[{_preparations(ranking).index(choice.preparation) + 1}]"
 
 
-def _short(number: float) -> str:
-    return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
-
-
 def _title(task: Mapping[str, Any]) -> str:
     values = "numbers" if task["values"] is None else f"{task['values']} values"
     if task["items"] > 1:
         values = f"{task['items']} of {values}"
     attributes = f"{task['attributes']} attributes of " if task["attributes"] > 1 else ""
-    fewer = f" ({task['n_reporting']} of them hide each other)"
+    fewer = f" ({task['n_reporting']} of them report and do not collude)"
     users = f"n = {task['n']} users{fewer if task['n_reporting'] < task['n'] else ''}"
     rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
     target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
@@ -210,8 +226,8 @@ def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     each = " in each" if best.shuffles > 1 else ""
     return [
         f"Best: {' '.join([best.name, *given])}{after}{way} at "
-        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by {PROOFS[best.proof]}; "
-        "you can deploy it if you trust the shuffler.",
+        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by the "
+        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler.",
         *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
     ]
 
@@ -239,37 +255,34 @@ def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
-    subject = "The standard error is that of one round"
     if task["values"] is None:
-        meaning = f"{subject}, in the worst case over the users' numbers."
+        meaning = "Errors are those of one round, in the worst case over the users' numbers."
     else:
         meaning = (
-            f"{subject}: of a value's share of the users, the root mean square over all values, "
-            'and of their number; "if rare", of a value that nobody holds. Mechanisms are ranked '
-            "by the squared error summed over all values."
+            "Errors are those of one round. The squared error summed over all values ranks the "
+            "mechanisms."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
     if task["attributes"] > 1:
-        ways = ", ".join(f"{way} ({meaning})" for way, meaning in WAYS.items())
         notes.append(
-            f"Attributes can be reported in three ways, {ways}. Errors are of one attribute, bits "
-            "of all that a user sends in a round, and eps0 of all that a user sends in a shuffle. "
-            "One attribute at random asks a sample of the users on each, and the error of sampling "
-            "them is part of the squared error."
+            "Errors are those of one attribute. If one attribute is drawn at random, a sample of "
+            "the users reports each attribute, and the squared error includes the error of "
+            "sampling."
         )
     if task["most_messages"] > 1:
         notes.append(
-            "Of several messages, one depends on what the user holds, after flips that make it "
-            "eps0-LDP (at 200 there are none); the others, blankets, do not. Bits are of all of "
-            "them, and their bound takes the other users' values for known."
+            "If a user sends several messages, one of them depends on what the user holds, after "
+            "flips that make it eps0-LDP (at eps0 = 200 there are none). The others, blankets, do "
+            "not. Bits are those of all messages. The observer may know all other users' values."
         )
     if task["n_reporting"] < task["n"]:
         notes.append(
-            f"Users who collude or do not report hide nobody: privacy and errors are those of "
-            f"{task['n_reporting']} reports, and shares are of the users who send them."
+            "Users who collude or do not report provide no cover for others: privacy and errors "
+            f"are those of {task['n_reporting']} reports, and shares are of the users who send "
+            "them."
         )
     if task["rounds"] > 1:
         notes.append(

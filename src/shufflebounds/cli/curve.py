@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Numerics
+from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
-from shufflebounds.cli.deployment import Deployment, missing
-from shufflebounds.cli.options import OUTPUT, flag, option, question
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.notes import notes_on
+from shufflebounds.cli.options import OUTPUT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
+from shufflebounds.cli.sent import question
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, Name, Target
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves import storage
 from shufflebounds.curves.curve import Curve
-from shufflebounds.curves.specification import Specification, needed
+from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
-from shufflebounds.protocols.registry import Reports
 
 # First and last value of each axis, unless the options give others.
 AXIS_ENDS: dict[str, tuple[float, float]] = {
@@ -36,22 +37,7 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
 
 
 @question(
-    option("--eps0", REAL, "Local privacy parameter of all that a user sends."),
-    option("--delta", REAL, "A probability, 1e-300 to below 1."),
-    option("--eps", REAL, "Privacy loss of curves of delta: natural logarithm."),
-    option("--order", REAL, "Order of curves of the Renyi divergence, above 1."),
-    option(
-        "--n",
-        WHOLE,
-        "Number of users, unless that is the axis; without those who collude or drop out.",
-    ),
-    option(
-        "--rounds",
-        WHOLE,
-        "In how many separate shuffles the same users report. (Reports that are sent "
-        "together, linked to each other, are --k-joint.)  [default: 1]",
-        metavar="T",
-    ),
+    *optional("eps0", "delta", "eps", "order", "n", "rounds"),
     option(
         "--x",
         Name(tuple(AXIS_ENDS)),
@@ -61,7 +47,7 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
     option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
-    option("--linear", bool, "Space them evenly, not geometrically.", is_flag=True),
+    option("--linear", bool, "Space them evenly, not geometrically."),
     option(
         "--quantity",
         Name(DIVERGENCES),
@@ -95,11 +81,11 @@ def curve(
     plot: Path | None,
     **fixed: float | None,
 ) -> Reply:
-    """How do bounds change along an axis, such as the number of users? As CSV and as a plot.
+    """How do bounds change along an axis, such as the number of users? Prints CSV, and plots it.
 
-    You can claim the upper end of an upper bound; no valid claim is below the lower end of a lower
-    bound. Over several rounds, epsilon is enclosed to a relative width of 1e-3 and delta to 0.05,
-    whatever --rtol says.
+    You can claim the upper end of an upper bound. Any claim below the lower end of a lower bound is
+    false. Over several rounds the relative width is 1e-3 for epsilon and 0.05 for delta, whatever
+    --rtol says.
 
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
@@ -109,18 +95,10 @@ def curve(
     ends = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
     setting = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
-    reports = deployment.sent
-    assert isinstance(reports, Reports)
-    _require_settings(quantity, x, setting, needed(quantity, reports))
     # The best proven bound says nothing of Rényi divergences.
     usual = [name for name in ("tight", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
-    bounds, numerics = {name: BOUNDS[name] for name in bound or usual}, Numerics(rtol=rtol)
-    specifications = {
-        name: Specification(bounds[name], reports, setting, axis, quantity, None, numerics)
-        for name in bounds
-    }
-    for specification in specifications.values():
-        specification.check()
+    bounds = {name: BOUNDS[name] for name in bound or usual}
+    specifications = _specifications(bounds, deployment, setting, axis, quantity, rtol)
     mechanism = deployment.mechanism.type
     computed, capped = _settled(
         [
@@ -137,22 +115,25 @@ def curve(
         or_value_error(path, lambda: curves.write_all(computed, path))
     if plot is not None:
         or_value_error(plot, lambda: _draw(computed, deployment, plot))
-    rounds = 1 if deployment.rounds in (None, 1) and x != "rounds" else None
-    missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
-    more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+    several = None if x == "rounds" else deployment.rounds or 1
     return Reply(
         document=document,
-        remarks=[*replace(deployment, rounds=rounds).notes(), *capped],
-        shortfall=PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
-        if missed
-        else None,
+        remarks=[*notes_on(replace(deployment, rounds=several)), *capped],
+        shortfall=_shortfall(computed),
     )
 
 
-def _require_settings(quantity: str, x: str, setting: Setting, wanted: set[str]) -> None:
-    """Refuse an option that the curve would ignore, and a setting without one that it needs."""
+def _specifications(
+    bounds: Mapping[str, Bound],
+    deployment: Deployment,
+    setting: Setting,
+    axis: Axis,
+    quantity: str,
+    rtol: float,
+) -> dict[str, Specification]:
+    """Return the specification of each curve; ValueError for an option that it would ignore."""
     for name in setting.given():
-        if name == x:
+        if name == axis.name:
             raise ValueError(
                 f"--{name} must be left out: the curve runs along {name}, from --start to --stop"
             )
@@ -160,35 +141,43 @@ def _require_settings(quantity: str, x: str, setting: Setting, wanted: set[str])
             raise ValueError(
                 f"--{name} must be left out: a curve of {quantity} does not depend on it"
             )
-    for name in sorted(wanted - {x, *setting.given()}) if x in wanted | OPTIONAL else ():
-        raise missing(flag(name), f"a curve of {quantity} along {x}")
+    reports, numerics = deployment.sent, Numerics(rtol=rtol)
+    specifications = {
+        name: Specification(bound, reports, setting, axis, quantity, None, numerics)
+        for name, bound in bounds.items()
+    }
+    for specification in specifications.values():
+        specification.check()
+    return specifications
 
 
 def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
-    """The curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes on them."""
-    notes: dict[str, None] = {}
+    """Return the curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes."""
+    reports, notes = computed[0].specification.reports, dict[str, None]()
+    # Composed reports may have an ε₀ that is larger than the setting's by a rounding.
+    sent_eps0 = cache(lambda eps0: reports.protocol(Setting(eps0=eps0)).eps0)
     names = [curve.specification.bound.name for curve in computed]
-    is_eps = computed[0].specification.quantity == "epsilon"
     columns = []
     for points in zip(*(curve.points for curve in computed), strict=True):
-        setting, rounds = points[0].setting, points[0].setting.rounds or 1
-        answers = at_most_blanket(
-            {name: point.answer for name, point in zip(names, points, strict=True)}
-        )
-        highest = max(answer.enclosure.upper for answer in answers.values())
-        if is_eps and highest > rounds * (setting.eps0 or math.inf):
-            # Reports that are composed may have a rounding more than the setting's.
-            eps0 = computed[0].specification.reports.protocol(setting).eps0
-            answers, capped = within_eps0(answers, eps0, rounds)
+        by_name = dict(zip(names, points, strict=True))
+        answers = at_most_blanket({name: point.answer for name, point in by_name.items()})
+        if computed[0].specification.quantity == "epsilon":
+            setting = points[0].setting
+            eps0 = sent_eps0(setting.eps0)
+            answers, capped = within_eps0(answers, eps0, setting.rounds or 1)
             notes.update(dict.fromkeys(capped))
-        columns.append(
-            [
-                replace(point, answer=answers[name])
-                for name, point in zip(names, points, strict=True)
-            ]
-        )
+        columns.append([replace(point, answer=answers[name]) for name, point in by_name.items()])
     rows = zip(*columns, strict=True)
     return [replace(curve, points=row) for curve, row in zip(computed, rows, strict=True)], [*notes]
+
+
+def _shortfall(computed: Sequence[Curve]) -> PrecisionError | None:
+    """Return the error that names the first point that is left empty; None if there is none."""
+    missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
+    if not missed:
+        return None
+    more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+    return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
 def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:

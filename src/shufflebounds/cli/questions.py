@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,17 +15,17 @@ from shufflebounds.cli.answers import (
     COLUMNS,
     End,
     label,
-    large_delta,
     plain_answer,
-    proof,
-    safe_ends,
+    safe_end,
     table_of_bounds,
-    without_shuffler,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, question
-from shufflebounds.cli.reply import KEPT_SPACE, Output, Reply
-from shufflebounds.cli.values import REAL
+from shufflebounds.cli.notes import large_delta, notes_on, warnings, without_shuffler
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
+from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.sent import question
+from shufflebounds.cli.tables import KEPT_SPACE
+from shufflebounds.cli.values import Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.protocols.base import REPORTS
@@ -46,17 +45,18 @@ class Question:
 
     ``name``, ``help`` and ``options`` are those of the command. ``solve`` gets the deployment and
     the values of the options, and returns what the bounds answer. ``target`` names the options
-    that the answer depends on, and ``wording`` prints them.
+    that the answer depends on, and ``wording`` prints them. ``sought`` is the field of the
+    deployment that the answer is about, if it is one.
 
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
     claimed, and ``rows`` explain each bound. ``exceptions`` are the sentences on numbers that say
-    something else, by the side of the bound and the number. If the ``larger_is_better``, a lower
-    end may be claimed. With ``messages``, users may send the messages of a protocol.
+    something else, by the bound and the number. The ``safe`` end of an upper bound may be claimed.
+    With ``messages``, users may send the messages of a protocol.
     """
 
     name: str
     help: str
-    options: Sequence[str | Callable]
+    options: Sequence[str | click.Option]
     solve: Callable[..., solutions.Solution]
     target: Sequence[str]
     wording: str
@@ -64,11 +64,12 @@ class Question:
     claim: str
     rows: Mapping[str, str]
     exceptions: Mapping[tuple[str, float], str] = field(default_factory=dict)
-    larger_is_better: bool = False
+    sought: str = ""
+    safe: End = "upper"
     messages: bool = False
 
     def command(self) -> click.Command:
-        """The command that asks the question."""
+        """Return the command that asks the question."""
         rows = {label(name): self.rows[name].format(seen=REPORTS.name) for name in self.rows}
         decorate = question(
             *self.options,
@@ -81,74 +82,75 @@ class Question:
         return decorate(self.reply)
 
     def reply(self, deployment: Deployment, output: Output, **given: Any) -> Reply:
-        """The reply to the question about a deployment."""
-        if self.name == "rounds":
-            deployment = replace(deployment, rounds=None)
+        """Return the reply to the question about a deployment."""
+        if self.sought:
+            left_open: dict[str, Any] = {self.sought: None}
+            deployment = replace(deployment, **left_open)
         target = {name: given[name] for name in self.target}
-        title = deployment.title(self.wording.format(**target))
-        answers, notes, warnings = self.solve(deployment, output=output, **given)
-        ends = safe_ends(answers, "lower" if self.larger_is_better else "upper")
+        answers, notes, more_warnings = self.solve(deployment, output=output, **given)
+        ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}
+        # A row of its own for the best proven bound is left out if it is that of the blanket.
+        claimed = numbers.get("tight", numbers["upper"])
+        text = output.text(claimed, up=self.safe == "upper")
+        facts = {name: plain_answer(answer) for name, answer in answers.items()}
+        former = {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
         table = table_of_bounds(answers, ends, self.column, output)
-        best = "tight" if "tight" in answers else "upper"
-        claimed = output.text(numbers[best], up=ends[best] == "upper")
-        delta = numbers[best] if self.name == "delta" else target.get("delta")
-        large = large_delta(deployment, delta, claimed if self.name == "delta" else repr(delta))
-        if self.name == "users":
-            target["colluding"] = deployment.colluding
-        wide = [(label(name), answer) for name, answer in answers.items() if answer.shortfall]
-        facts = deployment.facts(**target)
-        facts |= {name: plain_answer(answer) for name, answer in answers.items()}
-        facts |= {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
-        shortfalls = "; ".join(f"{name}: {answer.shortfall}" for name, answer in wide)
+        rows = {
+            label(name): self.rows[name].format(seen=deployment.sample.seen.name)
+            for name in answers
+        }
+        delta = claimed if self.name == "delta" else target.get("delta")
+        large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
+        shortfall = _shortfall(answers)
         return Reply(
-            title=title,
-            facts=facts | {"precise": not wide},
+            title=deployment.title(self.wording.format(**target)),
+            facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
             table=table,
-            claim=self._claim(deployment, numbers, claimed),
-            legend=self._legend(deployment, answers, ends)
-            | {heading: text for heading, text in COLUMNS.items() if heading in table},
-            notes=[*deployment.notes(), *large, *notes],
-            warnings=[*deployment.warnings, *large, *warnings],
+            claim=[
+                *self._claim(deployment, numbers, text),
+                *self._without_shuffler(deployment, claimed),
+            ],
+            legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
+            notes=[*notes_on(deployment), *large, *notes],
+            warnings=[*warnings(deployment), *large, *more_warnings],
             bounds=tuple(answers),
             deployment=deployment,
-            shortfall=PrecisionError(shortfalls, wide[0][1].enclosure) if wide else None,
+            shortfall=shortfall,
         )
 
-    def _claim(
-        self, deployment: Deployment, numbers: Mapping[str, float], claimed: str
-    ) -> list[str]:
-        """What may be claimed, what no claim may, and what remains if the shuffler fails."""
-        best = "tight" if "tight" in numbers else "upper"
-        covered = deployment.covered
+    def _claim(self, deployment: Deployment, numbers: Mapping[str, float], text: str) -> list[str]:
+        """Return what may be claimed, and what no claim may be."""
+        covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
-        usual = self.claim.format(claimed, for_whom=whom)
+        best = "tight" if "tight" in numbers else "upper"
+        usual = self.claim.format(text, for_whom=whom)
         sentences = [self.exceptions.get(("upper", numbers[best]), usual)]
-        if (exception := self.exceptions.get(("lower", numbers.get("lower", -1.0)))) is not None:
-            sentences.append(exception)
-        if not deployment.sends_reports:
-            return sentences
-        eps0 = numbers[best] if self.name == "eps0" else deployment.protocol.eps0
-        rounds = numbers[best] if self.name == "rounds" else deployment.times
-        return sentences + without_shuffler(eps0, rounds)
+        exception = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
+        return [*sentences, exception] if exception else sentences
 
-    def _legend(
-        self, deployment: Deployment, answers: Mapping[str, Answer], ends: Mapping[str, End]
-    ) -> dict[str, str]:
-        legend = {name: self.rows[name].format(seen=deployment.seen.name) for name in answers}
-        if "tight" in answers:
-            by = proof(deployment, answers, ends["tight"])
-            # Over several rounds another bound may be the best at every point of their curves.
-            is_mixed = deployment.rounds is not None and deployment.times > 1
-            if by.startswith("the blanket") or not is_mixed:
-                legend["tight"] += f" Here it is proven by {by}."
-        return {label(name): text for name, text in legend.items()}
+    def _without_shuffler(self, deployment: Deployment, claimed: float) -> list[str]:
+        """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
+        if not deployment.sends_reports:
+            return []
+        eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
+        rounds = claimed if self.sought == "rounds" else deployment.times
+        return without_shuffler(eps0, rounds)
+
+
+def _shortfall(answers: Mapping[str, Answer]) -> PrecisionError | None:
+    """Return the error that names the bounds whose answers are too wide; None if there is none."""
+    wide = [(label(name), answer) for name, answer in answers.items() if answer.shortfall]
+    if not wide:
+        return None
+    sentences = "; ".join(f"{name}: {answer.shortfall}" for name, answer in wide)
+    return PrecisionError(sentences, wide[0][1].enclosure)
 
 
 DIVERGENCE_ROWS = {
     "tight": "the smallest bound that is proven; you can claim it.",
     "upper": "the {seen} are (epsilon, delta)-DP; you can claim it.",
-    "lower": "two datasets differ by this much; no valid claim can be smaller.",
+    "lower": "two specific datasets achieve this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 
@@ -162,7 +164,7 @@ epsilon = Question(
         *("eps0", *USERS, "delta", "rounds", "also", "rtol"),
         option(
             "--claim",
-            click.Path(dir_okay=False, path_type=Path),
+            Target(),
             "Write a file of claims, which verify/verify.py proves again.",
             section=OUTPUT,
         ),
@@ -202,11 +204,7 @@ renyi = Question(
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """,
-    options=(
-        *("eps0", *USERS),
-        option("--order", REAL, "Order of the divergence, above 1 and up to 1e6.", required=True),
-        *("rounds", "rtol"),
-    ),
+    options=("eps0", *USERS, "order", "rounds", "rtol"),
     solve=solutions.solve_renyi,
     target=("order",),
     wording="order = {order!r}",
@@ -228,8 +226,8 @@ eps0 = Question(
     name="eps0",
     help="""What is the largest eps0 that meets a target (epsilon, delta)?
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target. Bounds are
-    enclosed to a relative width of --rtol, by default 1e-3, over several rounds 1e-2.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target. The
+    default of --rtol is 1e-3, over several rounds 1e-2.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """,
@@ -242,14 +240,15 @@ eps0 = Question(
     rows={
         "tight": "the largest proven to meet the target; you can deploy it.",
         "upper": "with this eps0 the target is met; you can deploy it.",
-        "lower": "with this eps0 two datasets miss the target; no valid claim can allow it.",
+        "lower": "with this eps0 two datasets miss the target; claims that allow it are false.",
         "stronger_clone": "the largest proven for every mechanism.",
     },
     exceptions={
-        ("lower", math.inf): f"Not even {validation.MAX_EPS0:g}, the largest eps0 that is looked "
-        "at, is ruled out."
+        ("lower", math.inf): f"Not even eps0 = {validation.MAX_EPS0:g}, the largest that is "
+        "allowed, is ruled out."
     },
-    larger_is_better=True,
+    sought="eps0",
+    safe="lower",
 ).command()
 
 users = Question(
@@ -257,8 +256,7 @@ users = Question(
     help="""How many users are enough for a target (epsilon, delta)?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact where possible, else enclosed to a relative width of --rtol, by
-    default 1e-4, over several rounds 1e-2.
+    Numbers of users are exact if possible. The default of --rtol is 1e-4, over several rounds 1e-2.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
@@ -271,18 +269,19 @@ users = Question(
     rows={
         "tight": "the fewest proven to be enough.",
         "upper": "this many users are enough.",
-        "lower": "with fewer users two datasets miss the target; fewer are not enough.",
+        "lower": "with fewer users two datasets miss the target.",
         "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
     },
     exceptions={("upper", math.inf): "Not even 10^15 users are known to be enough."},
+    sought="n",
 ).command()
 
 rounds = Question(
     name="rounds",
     help="""How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
-    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. Their
-    number is enclosed to a relative width of --rtol, by default 1e-2.
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. The
+    default of --rtol is 1e-2.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """,
@@ -295,13 +294,14 @@ rounds = Question(
     rows={
         "tight": "the most proven to meet the target; you can run them.",
         "upper": "this many rounds together meet the target; you can run them.",
-        "lower": "with more rounds two datasets miss the target; no valid claim can allow more.",
+        "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
         "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
         ("upper", 0): "Not even one round is known to meet the target.",
-        ("lower", 0): "No valid claim can allow one round.",
+        ("lower", 0): "Any claim that allows one round is false.",
         ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
     },
-    larger_is_better=True,
+    sought="rounds",
+    safe="lower",
 ).command()

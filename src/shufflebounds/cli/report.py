@@ -45,10 +45,10 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 
 def _page(reply: Reply, command: str) -> Page:
     deployment, digest = reply.deployment, hashlib.sha256(f"{reply.json}\n".encode()).hexdigest()
-    seen = REPORTS if deployment is None else deployment.seen
+    seen = REPORTS if deployment is None else deployment.sample.seen
     remains = (
-        "only local privacy remains: the eps0 of all that a user sends"
-        if deployment is None or deployment.has_local_privacy
+        "the guarantee degrades to the eps0 of all that a user sends"
+        if deployment is None or deployment.has_eps0
         else "nothing protects a user's value"
     )
     bounds = [BOUNDS[name] for name in reply.bounds]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,22 +13,22 @@ from shufflebounds.cli.answers import (
     MAX_COMPOSED_PAIRS,
     PAIR_BOUNDS,
     End,
-    informative_bounds,
     label,
-    other,
+    opposite,
     pairs_of_rounds,
-    safe_ends,
-    side_of,
+    safe_end,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, question
+from shufflebounds.cli.notes import notes_on, warnings
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.sent import question
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.protocols.base import Candidate
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -47,22 +47,22 @@ ALL_DATASETS_SMALLEST = 1e-8
 ROWS = {
     "tight": "no attack does better; you can claim it.",
     "upper": "no attack does better; you can claim it.",
-    "lower": "an attack on two datasets does as well; no valid claim can be smaller.",
+    "lower": "an attack on two specific datasets achieves this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 FALSE_NEGATIVES = {
-    "false negatives": "a stronger attack has a larger advantage but fewer false negatives: in "
-    "those rows the upper bound on what an attack can do is the smaller number."
+    "false negatives": "a stronger attack has fewer of them. In these rows the upper bound is "
+    "therefore the smaller number."
 }
 ATTACK = (
-    "An attack sees all that is shuffled and tells which of two values the victim had, all other "
-    "users' values known to it. A false positive takes the first value for the second, a false "
-    "negative the second for the first. The advantage is 1 less both rates, of the best attack: 0 "
-    "is a guess, 1 certainty."
+    "The attacker sees all that is shuffled, knows all other users' values, and tells which of two "
+    "values the victim had. A false positive takes the first value for the second, a false "
+    "negative the second for the first. The advantage is 1 minus both rates of the best attack: 0 "
+    "is a guess, 1 is certainty."
 )
 ASYMMETRY = (
     "The two datasets of the lower bound are not mirror images of each other. Its false negatives "
-    "are those of attacks that may choose which of the two is the first value, or mix both choices."
+    "are those of attacks that may choose which value comes first, or mix both choices."
 )
 
 
@@ -70,38 +70,38 @@ ASYMMETRY = (
 class Risk:
     """What one bound says of attacks, by the pairs of datasets that it compares.
 
-    With ``least``, the smallest risk of several bounds in place of the largest of several pairs.
+    It is the largest risk of several pairs or, with ``least``, the smallest risk of several bounds.
     """
 
     profiles: Sequence[Profile | Risk]
     least: bool = False
 
     def advantage(self) -> Enclosure:
-        """1 less both error rates of the best attack."""
-        pick = min if self.least else max
-        return self._extreme(pick, [profile.advantage() for profile in self.profiles])
+        """Return 1 less both error rates of the best attack."""
+        return _extreme([x.advantage() for x in self.profiles], largest=not self.least)
 
     def right_guess(self) -> Enclosure:
-        """Probability that the best attack guesses right, from even odds."""
+        """Return the probability that the best attack guesses right, from even odds."""
         advantage = self.advantage()
         low, high = 0.5 + 0.5 * advantage.lower, 0.5 + 0.5 * advantage.upper
         return Enclosure(math.nextafter(low, 0.0), math.nextafter(high, 2.0))
 
     def false_negatives(self, rate: float) -> Enclosure:
-        """Smallest rate of false negatives at a rate of false positives."""
-        pick = max if self.least else min
-        return self._extreme(pick, [profile.false_negatives(rate) for profile in self.profiles])
+        """Return the smallest rate of false negatives at a rate of false positives."""
+        return _extreme([x.false_negatives(rate) for x in self.profiles], largest=self.least)
 
     def is_close_to(self, attack: Risk) -> bool:
-        """Whether an attack does nearly as well, so that little lies between."""
+        """Return whether an attack does nearly as well, so that little lies between."""
         gaps = [self.advantage().upper - attack.advantage().lower]
         for rate in USUAL_RATES:
             gaps.append(attack.false_negatives(rate).upper - self.false_negatives(rate).lower)
         return max(gaps) <= MAX_GAP * self.advantage().upper
 
-    @staticmethod
-    def _extreme(pick: Callable[..., float], enclosures: Sequence[Enclosure]) -> Enclosure:
-        return Enclosure(pick(x.lower for x in enclosures), pick(x.upper for x in enclosures))
+
+def _extreme(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclosure:
+    """Return the largest or the smallest of both ends."""
+    pick = max if largest else min
+    return Enclosure(pick(x.lower for x in enclosures), pick(x.upper for x in enclosures))
 
 
 @question(
@@ -127,68 +127,66 @@ def risk(
 ) -> Reply:
     """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: this is the whole trade-off between both error rates. Where more is
-    proven than the upper bound, a best proven bound comes first: claim that one. --rtol is the
-    largest relative width of the other bounds' advantages, by default about 1e-4, or more over
-    several rounds.
+    There is no delta to choose: the answer is the trade-off between both error rates. A best proven
+    bound comes first if it is smaller than the upper bound: claim that one. --rtol is the largest
+    relative width of the other bounds' advantages, by default about 1e-4, or more over several
+    rounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
-    bounds = informative_bounds(deployment, *PAIR_BOUNDS)
-    compared = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
-    symmetric = [pair for pair in compared["lower"] if pair.decomposition.is_symmetric()]
+    bounds = deployment.bounds(PAIR_BOUNDS)
+    pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
+    symmetric = tuple(pair for pair in pairs["lower"] if pair.decomposition.is_symmetric())
     # Any of them is a lower bound; those that tell the inputs apart best come first.
-    compared["lower"] = (tuple(symmetric) or compared["lower"])[:MAX_COMPOSED_PAIRS]
-    n, rounds = deployment.honest, deployment.times
-    risks = {
-        name: Risk([_profile(pair.decomposition, n, rounds, rtol) for pair in compared[name]])
-        for name, _ in by_step(bounds)
-    }
-    if not risks["upper"].is_close_to(risks["lower"]):
-        best = _all_datasets_profile(deployment.randomizer, n, rounds)
-        if best is not None:
-            risks = {"tight": Risk([best, risks["upper"]], least=True), **risks}
-    advantages = {name: success.advantage() for name, success in risks.items()}
-    guesses = {name: success.right_guess() for name, success in risks.items()}
-    missed = {
-        rate: {name: success.false_negatives(rate) for name, success in risks.items()}
-        for rate in rates
-    }
+    pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
+    risks = {name: _risk_of_pairs(pairs[name], deployment, rtol) for name, _ in by_step(bounds)}
+    shortfall = _shortfall(risks, rtol)
+    risks = _with_best(risks, deployment)
+    advantages = {name: each.advantage() for name, each in risks.items()}
+    guesses = {name: each.right_guess() for name, each in risks.items()}
+    missed = [{name: each.false_negatives(rate) for name, each in risks.items()} for rate in rates]
     rows = [
         ["advantage", *_cells(output, advantages, "upper")],
         ["right guess, from even odds", *_cells(output, guesses, "upper")],
         *(
             [f"false negatives, at {rate:g} false positives", *_cells(output, ends, "lower")]
-            for rate, ends in missed.items()
+            for rate, ends in zip(rates, missed, strict=True)
         ),
     ]
     if plot is not None:
         or_value_error(plot, lambda: _draw(risks, deployment.title(), plot))
-    headings = ["", *map(label, risks)]
     return Reply(
         title=deployment.title(),
         facts=deployment.facts()
         | {
             "advantage": _plain(advantages),
             "false_negatives": [
-                {"false_positives": rate, **_plain(ends)} for rate, ends in missed.items()
+                {"false_positives": rate, **_plain(ends)}
+                for rate, ends in zip(rates, missed, strict=True)
             ],
         },
-        table=dict(zip(headings, map(list, zip(*rows, strict=True)), strict=True)),
+        table=dict(zip(["", *map(label, risks)], zip(*rows, strict=True), strict=True)),
         claim=[f"You can claim that no attack has an advantage above {rows[0][1]}."],
         legend={label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
-        notes=[ATTACK, *([] if symmetric else [ASYMMETRY]), *deployment.notes()],
-        warnings=deployment.warnings,
+        notes=[ATTACK, *([] if symmetric else [ASYMMETRY]), *notes_on(deployment)],
+        warnings=warnings(deployment),
         bounds=tuple(risks),
         deployment=deployment,
-        shortfall=_shortfall({name: advantages[name] for name in bounds}, rtol),
+        shortfall=shortfall,
     )
 
 
+def _risk_of_pairs(pairs: Sequence[Candidate], deployment: Deployment, rtol: float | None) -> Risk:
+    """Return the risk of all rounds, by the profiles of these pairs."""
+    n, rounds = deployment.honest, deployment.times
+    return Risk([_profile(pair.decomposition, n, rounds, rtol) for pair in pairs])
+
+
 def _profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
-    """The profile of a pair, with an advantage of relative width `rtol` where it can be reached."""
-    curve, density = profile(pair, n, rounds=rounds, density=USUAL_DENSITY), USUAL_DENSITY
+    """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
+    density = USUAL_DENSITY
+    curve = profile(pair, n, rounds=rounds, density=density)
     while rtol is not None and curve.advantage().relative_width > rtol and density < MAX_DENSITY:
         # The width falls with the square.
         density = min(2.0 * density, MAX_DENSITY)
@@ -199,21 +197,25 @@ def _profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Pr
     return curve
 
 
-def _all_datasets_profile(randomizer: Randomizer, n: int, rounds: int) -> Profile | None:
-    """The profile that is proven beyond the blankets; None where none is."""
-    if not round_of(randomizer, n, rounds).crowds:
-        return None
-    return profile(
+def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
+    """Return the risks after the best one, if more is proven than the blankets say."""
+    randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
+    is_settled = risks["upper"].is_close_to(risks["lower"])
+    if is_settled or not round_of(randomizer, n, rounds).crowds:
+        return dict(risks)
+    best = profile(
         randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
+    return {"tight": Risk([best, risks["upper"]], least=True), **risks}
 
 
-def _shortfall(advantages: Mapping[str, Enclosure], rtol: float | None) -> PrecisionError | None:
-    for name, advantage in advantages.items():
-        width = advantage.relative_width
-        if rtol is not None and width > rtol:
+def _shortfall(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:
+    """Return the error that names the first bound whose advantage is wider than `rtol`."""
+    for name, risk_ in risks.items():
+        advantage = risk_.advantage()
+        if rtol is not None and advantage.relative_width > rtol:
             sentence = f"{label(name)}: the advantage is known only to a relative width of"
-            return PrecisionError(f"{sentence} {width:.1e}", advantage)
+            return PrecisionError(f"{sentence} {advantage.relative_width:.1e}", advantage)
     return None
 
 
@@ -222,8 +224,8 @@ def _plain(enclosures: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
 
 
 def _cells(output: Output, enclosures: Mapping[str, Enclosure], harmful: End) -> list[str]:
-    """Of an upper bound the end that is worse for privacy, of a lower bound the other."""
-    ends = safe_ends(enclosures, harmful)
+    """Return the end of an upper bound that is worse for privacy, of a lower bound the other."""
+    ends = {name: safe_end(name, harmful) for name in enclosures}
     return [
         output.text(getattr(enclosures[name], end), up=end == "upper") for name, end in ends.items()
     ]
@@ -233,7 +235,7 @@ def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
     lines = [
-        sheets.TradeOffLine(label(name), name, success.false_negatives, other(side_of(name)))
-        for name, success in risks.items()
+        sheets.TradeOffLine(label(name), name, each.false_negatives, opposite(safe_end(name)))
+        for name, each in risks.items()
     ]
     figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

@@ -31,7 +31,7 @@ def test_the_formula_of_a_deployed_library_is_refuted():
     options = (*KRR10, "--eps0", "8", "--n", "1e3", "--eps", "0.94")
     result = run(*options)
     assert result.exit_code == 1
-    said = "REFUTED. No valid claim can be so small: two datasets, in which all other users hold"
+    said = "REFUTED. The claim is false: two datasets, in which all other users hold"
     assert said in result.stdout.replace("\n", " ")
     assert answer(*options)["verdict"] == "refuted"
     assert sb.delta(sb.KRR(10, 8.0).dataset_pair(), eps=0.94, n=1000).lower > 1e-6

@@ -130,7 +130,7 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert (
-        "each of them has the eps0 of the matrix, all of them together 3.58352" in found["notes"][1]
+        "Each of them has the eps0 of the matrix, all of them together 3.58352" in found["notes"][1]
     )
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
@@ -230,13 +230,13 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
     assert "Two datasets differ beyond all bounds at this order." in text
 
 
-FIXED = "matrix m.csv fixes it, 1.79176"
+OWN_EPS0 = "eps0 must be left out: m.csv has its own, or none"
 SEVERAL = "of several rounds only epsilon, delta, renyi, check and curve look at all of them"
 MISTAKES = [
-    ("epsilon --n 9 --delta 0.1 --eps0 1", f"--eps0 must be left out: {FIXED}"),
-    ("curve --delta 0.1 --eps0 1", f"--eps0 must be left out: {FIXED}"),
+    ("epsilon --n 9 --delta 0.1 --eps0 1", OWN_EPS0),
+    ("curve --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --n 9 --x eps0 --start 1 --stop 2", "got eps0"),
-    ("eps0 --n 9 --delta 0.1 --eps 1", f"eps0 cannot be chosen: {FIXED}"),
+    ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
     ("risk --n 9 --rounds 2", SEVERAL),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),
@@ -245,7 +245,7 @@ MISTAKES = [
         "a joint of 16 reports has 153 combinations of inputs that may be the worst, with 4.3e+07 "
         "components each; at most 2.5e+07 components",
     ),
-    ("epsilon --n 9 --delta 0.1 --k 3", "--k is not a parameter of matrix, which has only --file"),
+    ("epsilon --n 9 --delta 0.1 --k 3", "k is not a parameter of matrix; its parameters are: file"),
 ]
 
 

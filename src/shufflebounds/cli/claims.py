@@ -1,0 +1,64 @@
+"""Claim files, which verify/verify.py, a program of its own, proves again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from shufflebounds.bounds.base import Answer
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.reply import Output, or_value_error
+from shufflebounds.curves import claim_files
+from shufflebounds.curves.files import write_text
+
+# Room that a claim about one round leaves to the bounds of verify/verify.py, relative to ε.
+CLAIM_MARGIN = 2e-4
+
+
+def require_verifiable(deployment: Deployment) -> None:
+    """Raise ValueError for claims that the program cannot check, before they are computed."""
+    is_known = deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
+    if not is_known:
+        raise ValueError(
+            f"--claim needs reports that verify/verify.py defines (matrix, "
+            f"{', '.join(claim_files.VERIFIED)}; of several only equal ones, no matrices, without "
+            f"--rate), got {deployment.name}"
+        )
+    if deployment.also:
+        raise ValueError("--claim needs rounds of one number of users: leave out --also")
+
+
+def write_claims(
+    path: Path, deployment: Deployment, answers: Mapping[str, Answer], delta: float, output: Output
+) -> str:
+    """Write the claims of an answer on ε, and return a sentence that lists them.
+
+    They are the blanket's upper end and, for one round, the dataset pair's lower end; for one
+    report also the end that holds for all datasets, if it is smaller. Claims about one round leave
+    the second program the room of `CLAIM_MARGIN` that its own bounds need.
+    """
+    mechanism = claim_files.described(deployment.randomizer)
+    n, rounds = deployment.honest, deployment.times
+    assert mechanism is not None  # since `require_verifiable`
+    end = {name: answer.enclosure.upper for name, answer in answers.items()}
+    if math.isinf(end["upper"]):
+        raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
+    more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if rounds == 1 else (1.0, 1.0)
+    claims = [claim_files.upper("blanket", mechanism, n, delta, more * end["upper"], rounds)]
+    if rounds == 1 and "reports" not in mechanism and end["tight"] < end["upper"]:
+        claims.append(claim_files.upper("all", mechanism, n, delta, more * end["tight"]))
+    pair = answers["lower"]
+    if rounds == 1 and pair.enclosure.lower > 0.0:
+        eps = less * pair.enclosure.lower
+        lower = claim_files.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
+        claims += [] if lower is None else [lower]
+    or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
+    names = {"blanket": "upper bound", "all": "best proven bound", "pair": "lower bound"}
+    numbers = [
+        f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
+        for claim in claims
+    ]
+    room = f"; each leaves {100.0 * CLAIM_MARGIN:g} % to a second program" if rounds == 1 else ""
+    return f"The file {path.name} claims epsilon = {', '.join(numbers)}{room}."

@@ -1,0 +1,174 @@
+"""Sentences on what an answer rests on, which ``--explain`` prints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+
+from shufflebounds.cli.deployment import Deployment, shown_eps0
+from shufflebounds.core.enclosure import outward
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.base import SingleMessage
+
+# Largest ε₀ whose e^ε₀ is printed as a number.
+MAX_WRITTEN_EPS0 = 14.0
+# Smallest e^ε₀ that is printed without decimals.
+MIN_WHOLE_ODDS = 100.0
+
+
+def warnings(deployment: Deployment) -> list[str]:
+    """Return the notes that restrict what may be claimed, which no answer leaves out."""
+    protocol = deployment.sample
+    source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
+    return [source.caveat] if source.caveat else []
+
+
+def notes_on(deployment: Deployment) -> list[str]:
+    """Return what the answers rest on, the warnings among them."""
+    if not deployment.sends_reports:
+        return _notes_on_messages(deployment)
+    return [
+        *_notes_on_matrices(deployment),
+        *_notes_on_several_reports(deployment),
+        *warnings(deployment),
+        *_notes_on_users(deployment),
+        *_notes_on_rounds(deployment),
+    ]
+
+
+def _notes_on_messages(deployment: Deployment) -> list[str]:
+    notes = [
+        *warnings(deployment),
+        "Neighbouring datasets differ in the input of one user. "
+        f"{deployment.sample.seen.page} states the assumptions on the protocol, and what its "
+        "bounds give away.",
+        *_notes_on_users(deployment),
+    ]
+    if not deployment.bounds(["lower"]):
+        notes.append("There is no lower bound, since no pair of datasets is known.")
+    if deployment.times > 1:
+        notes.append(
+            f"The {deployment.times} rounds are separate, with fresh randomness. The upper bound "
+            "covers everything published together."
+        )
+    return notes
+
+
+def _notes_on_matrices(deployment: Deployment) -> list[str]:
+    if not deployment.has_own_eps0:
+        return []
+    label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
+    together = "" if k == 1 else "of all coordinates together "
+    notes = [
+        f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
+        "compared, and the worst pair is named. Over several rounds no pair is named, since "
+        "another may be the worst in each."
+    ]
+    if k > 1:
+        notes.append(
+            f"A user sends {k} reports together, one of every coordinate of the input. Each of "
+            "them has the eps0 of the matrix, all of them together "
+            f"{shown_eps0(deployment.sample.eps0)}."
+        )
+    return notes
+
+
+def _notes_on_several_reports(deployment: Deployment) -> list[str]:
+    notes, k = [], deployment.k_joint
+    if k > 1 and not deployment.has_own_eps0:
+        notes.append(
+            f"A user sends {k} reports together, each at eps0/{k}, one of every coordinate of the "
+            "input. The bounds cover inputs that differ in any number of coordinates. For reports "
+            "on separate days, shuffled separately, use --rounds instead."
+        )
+    if deployment.mechanism.type == "joint":
+        notes.append(
+            "A user sends the reports of all parts together, linked as one. Each part reports an "
+            "attribute of its own and spends its share of eps0, an equal one if none is given. "
+            "The bounds cover inputs that differ in any number of attributes."
+        )
+    if deployment.rate < 1.0:
+        sender = "A user takes part" if k == 1 else "Each of these reports is sent"
+        notes.append(
+            f"{sender} with probability {deployment.rate!r}. The draw is secret and independent of "
+            "all else. n counts all users, whether they take part or not. The stronger clone "
+            "ignores the rate: it is the bound for reports that are always sent."
+        )
+    return notes
+
+
+def _notes_on_users(deployment: Deployment) -> list[str]:
+    if not deployment.colluding:
+        return []
+    # If n is sought, the answer is a number of users.
+    counted = "" if deployment.n is not None else " and counted in the answers"
+    return [
+        f"Users who collude, {deployment.colluding} here{counted}, work with the observer, drop "
+        "out or break the protocol. They provide no cover for others: the answers are for the "
+        "remaining users, whoever these are."
+    ]
+
+
+def _notes_on_rounds(deployment: Deployment) -> list[str]:
+    if deployment.rounds is not None and deployment.times == 1:
+        return []
+    rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
+    return [
+        f"{rounds} are shuffled separately, with fresh randomness. A user spends eps0 in each. "
+        "The upper bound covers everything published together, whatever the others report and "
+        "however values are chosen from round to round. The lower bound is for the same two "
+        "datasets in every round. For reports that are sent together, linked to each other, use "
+        "--k-joint or joint instead."
+    ]
+
+
+def large_delta(deployment: Deployment, delta: float | None, text: str) -> list[str]:
+    """Return a note on a δ above 1/n, which is printed as ``text``."""
+    if delta is None or deployment.n is None or delta * deployment.honest <= 1.0:
+        return []
+    return [
+        f"delta = {text} is above 1/n and protects nobody: even a protocol that publishes the "
+        "inputs of some users satisfies it, with epsilon = 0. docs/choosing-delta.md says how to "
+        "choose delta."
+    ]
+
+
+def without_shuffler(
+    eps0: float | None, rounds: float | None, report_eps0: float | None = None
+) -> list[str]:
+    """Return a sentence on what is left if the shuffler fails; none if there is no ε₀.
+
+    ``eps0`` is that of all that a user sends in a round. ``rounds`` is None, or 0, if their number
+    is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that reveals.
+    """
+    if eps0 is None:
+        return []
+    if math.isinf(eps0):
+        return ["If the shuffler fails, nothing remains, since eps0 is infinite."]
+    remains = f"eps0 = {_rounded_up(eps0)} per round"
+    if rounds == 1 and report_eps0 in (None, eps0):
+        remains = f"eps0 = {_rounded_up(eps0)} remains"
+    elif rounds and 1 < rounds < math.inf:
+        # The total of the decimal number that was given: its float may be a little larger.
+        total = _rounded_up(float(Decimal(repr(float(eps0))) * int(rounds)))
+        remains += f", {total} over all {rounds} rounds"
+    if report_eps0 is not None:
+        remains += (
+            "; one report then changes the odds of two inputs by a factor of up to "
+            f"{_odds(report_eps0)}"
+        )
+    return [f"If the shuffler fails, {remains}."]
+
+
+def _odds(eps0: float) -> str:
+    """Return e^ε₀, rounded up."""
+    if eps0 >= MAX_WRITTEN_EPS0:
+        return f"e^{outward(eps0, up=True, digits=3)}"
+    odds = math.exp(eps0)
+    return outward(odds, up=True, digits=3) if odds < MIN_WHOLE_ODDS else f"{math.ceil(odds)}"
+
+
+def _rounded_up(eps0: float) -> str:
+    """Return ε₀ in six digits if these are exact, else in four."""
+    return f"{eps0:g}" if float(f"{eps0:g}") == eps0 else outward(eps0, up=True, digits=4)

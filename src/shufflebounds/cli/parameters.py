@@ -1,0 +1,84 @@
+"""The parameters of mechanisms and protocols, which are options of the commands."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.randomizers import registry
+
+# Help for the parameters of protocols. Mechanisms have it in the metadata of their fields.
+PROTOCOL_PARAMETERS = {
+    "attributes": "binary attributes, no fewer than the height",
+    "bins": "number of bins, at least 2",
+    "bits": "how vectors are made, rappor or oue",
+    "blankets": "noise messages that each user sends besides its own; 1 if left out",
+    "coin": "chance of a 1 among blankets; 0.5 if left out",
+    "domain_size": "number of values",
+    "flip": "chance that a bit, or a value, is replaced",
+    "height": "levels of a tree, 1 to 40",
+    "messages": "messages of a user in each query, at least 2",
+    "nodes": "nodes of the level whose users are asked about; 2 if left out, which covers all",
+    "special": "bins of a value; 1 if left out",
+    "trees": "trees, one after the other; 1 if left out",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a mechanism or a protocol, other than ε₀. Its type leaves out None."""
+
+    type: type
+    is_required: bool
+    default: Any
+    help: str
+
+
+def protocols() -> list[str]:
+    """Return the protocols that are options: those whose parameters follow from no target."""
+    return [name for name, entry in PROTOCOLS.items() if not {"target", "delta"} & {*entry.needs}]
+
+
+def parameters(owner: str) -> dict[str, Parameter]:
+    """Return the parameters of a mechanism or a protocol, by name; a composition has none."""
+    if owner in registry.COMPOSITIONS:
+        return {}
+    entry = PROTOCOLS.get(owner)
+    make: Callable[..., Any] = entry.make if entry else registry.mechanism(owner)
+    fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
+    metadata_of = {field.name: field.metadata for field in fields}
+    listed = {}
+    for name, argument in inspect.signature(make, eval_str=True).parameters.items():
+        metadata: Mapping[str, Any] = metadata_of.get(name, {})
+        if name != "eps0" and metadata.get("is_option", True):
+            hints = typing.get_args(argument.annotation) or (argument.annotation,)
+            listed[name] = Parameter(
+                type=next(hint for hint in hints if hint is not types.NoneType),
+                is_required=argument.default is inspect.Parameter.empty,
+                default=None if argument.default is inspect.Parameter.empty else argument.default,
+                help=metadata.get("help") or PROTOCOL_PARAMETERS.get(name, ""),
+            )
+    return listed
+
+
+def usages(owner: str) -> list[tuple[str, str]]:
+    """Return pairs such as ``--k INT, required`` and ``number of values, at least 2``."""
+    return [
+        (
+            f"{flag(name)} {parameter.type.__name__.upper()}, "
+            f"{'required' if parameter.is_required else 'optional'}",
+            parameter.help,
+        )
+        for name, parameter in parameters(owner).items()
+    ]
+
+
+def flag(parameter: str) -> str:
+    """Return the option, such as ``--domain-size``."""
+    return f"--{parameter.replace('_', '-')}"

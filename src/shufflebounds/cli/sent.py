@@ -1,0 +1,177 @@
+"""Options that describe what users send, and the commands that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.options import PARAMETERS, SENT, command, option
+from shufflebounds.cli.parameters import Parameter, flag, parameters, protocols
+from shufflebounds.cli.reply import Reply
+from shufflebounds.cli.values import REAL, WHOLE, Name
+from shufflebounds.protocols.registry import PROTOCOLS, Messages
+from shufflebounds.randomizers import registry
+from shufflebounds.randomizers.description import SYNONYMS, Description, parse
+
+# Compositions whose parts are options, and what the number before each of them is.
+COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
+# Options that describe a deployment.
+DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
+
+K_JOINT = option(
+    "--k-joint",
+    WHOLE,
+    "Number of independent reports that a user sends together, linked as one: each at eps0/K, or "
+    "at the eps0 of its matrix. (For reports on separate days, use --rounds.)",
+    default=1,
+    metavar="K",
+    section=SENT,
+)
+RATE = option(
+    "--rate",
+    REAL,
+    "Poisson subsampling: the probability that a report is sent.",
+    default=1.0,
+    metavar="R",
+    section=SENT,
+)
+PART = option(
+    "--part",
+    str,
+    "A part of a joint: its share of eps0 (left out: equal shares), mechanism and parameters, such "
+    "as '0.5 krr k=10'. A part of a parallel begins with its weight. Repeat it for each part.",
+    multiple=True,
+    metavar="TEXT",
+    section=SENT,
+)
+
+
+def question(
+    *options: str | click.Parameter, messages: bool = False, **settings: Any
+) -> Callable[[Callable[..., Reply]], click.Command]:
+    """Make a command about users: with `options`, and those that describe what users send.
+
+    The function gets a `Deployment` in place of the options that describe one. With `messages`,
+    users may send the messages of a protocol.
+    """
+    offered = protocols() if messages else []
+    owners = [*registry.mechanism_names(), *offered]
+    own_options = {
+        name: parameter for owner in owners for name, parameter in parameters(owner).items()
+    }
+
+    def decorate(answer: Callable[..., Reply]) -> click.Command:
+        def ask(**given: Any) -> Reply:
+            own = {name: given.pop(name) for name in own_options}
+            users = {name: given.pop(name) for name in DEPLOYMENT_OPTIONS if name in given}
+            mechanism, protocol = given.pop("mechanism"), given.pop("protocol", None)
+            own = {name: value for name, value in own.items() if value is not None}
+            deployment = _deployment(mechanism, protocol, given.pop("part"), own, users)
+            return answer(deployment, **given)
+
+        ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
+        return command(
+            *_options_of_senders(offered),
+            *options,
+            *(K_JOINT, RATE, PART),
+            *(
+                option(flag(name), _type(own_options[name]), "", section=PARAMETERS)
+                for name in own_options
+            ),
+            owners=owners,
+            **settings,
+        )(ask)
+
+    return decorate
+
+
+def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
+    """Return the option on the mechanism and, if protocols are offered, that on the protocol."""
+    mechanism = option(
+        "--mechanism",
+        Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
+        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: each user sends "
+        "one report of each --part together. Or parallel: each user draws one --part at random.",
+        required=not offered,
+        section=SENT,
+    )
+    meaning = f"A protocol in place of a mechanism: {', '.join(offered)}."
+    protocol = option("--protocol", Name(offered), meaning, section=SENT)
+    return [mechanism, protocol] if offered else [mechanism]
+
+
+def _deployment(
+    mechanism: str | None,
+    protocol: str | None,
+    parts: tuple[str, ...],
+    own: dict[str, Any],
+    users: Mapping[str, Any],
+) -> Deployment:
+    """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
+    if protocol is None and mechanism is None:
+        raise ValueError("Missing option '--mechanism'.")
+    if protocol is None:
+        return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
+    if mechanism is not None or parts:
+        raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
+    settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
+    return Deployment(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
+
+
+def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:
+    """Return the mechanism; reads the files that it names."""
+    content = _content(name, own.items())
+    if name in COMPOSITIONS_OF_PARTS and not parts:
+        raise ValueError(f"Missing option '--part' of {name}, to be given once for each part.")
+    if parts:
+        content["parts"] = [_part(text, name) for text in parts]
+    return parse(content)
+
+
+def _content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a mechanism as configurations have it, with pairs of a parameter and its value."""
+    takes, content = parameters(name), {"type": name}
+    for key, value in pairs:
+        known = SYNONYMS[key] if SYNONYMS.get(key) in takes else key
+        if known in content:
+            raise ValueError(
+                f"{flag(known)} of {name} is given twice; --k and --domain-size mean the same"
+            )
+        content[known] = value
+    return content
+
+
+def _part(text: str, composition: str) -> dict[str, Any]:
+    """Return a part such as ``0.5 krr k=10`` of a composition, as configurations have it."""
+    number = COMPOSITIONS_OF_PARTS.get(composition, "share")
+    try:
+        words = text.split()
+        # A joint gives equal shares to parts that begin with the mechanism.
+        has_number = number == "weight" or not words[0].isidentifier()
+        first = {number: float(words[0])} if has_number else {}
+        name, *given = words[len(first) :]
+        pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
+    except (ValueError, IndexError):
+        raise ValueError(
+            f"--part must be a {number}, a mechanism and its parameters, such as '0.5 krr k=10', "
+            f"got {text!r}"
+        ) from None
+    try:
+        content = _content(name.lower(), pairs)
+        takes = parameters(name.lower())
+        for key in content.keys() & takes.keys():
+            content[key] = _type(takes[key]).convert(content[key], None, None)
+        return {**first, "mechanism": parse(content).plain()}
+    except click.ClickException as error:
+        raise ValueError(f"--part {text!r}: {error.message}") from None
+    except ValueError as error:
+        raise ValueError(f"--part {text!r}: {error}") from None
+
+
+def _type(parameter: Parameter) -> click.ParamType:
+    """Return the type of the option."""
+    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
+    return types.get(parameter.type, click.STRING)
