@@ -33,8 +33,6 @@ ROUNDS_BOUNDS = RENYI_BOUNDS | {
 }
 # Bounds that take longer than all others together and hardly ever decide.
 SLOW_BOUNDS = RENYI_BOUNDS | {"girgis_upper", "girgis_simple"}
-# The smallest relative width that may be requested.
-MIN_RTOL = 1e-9
 # The input of all other users, where it has a name of its own.
 OTHER_INPUTS = {
     "third": "a value that is neither of the victim's two",
@@ -224,25 +222,16 @@ def _reason(
         others = _other_inputs(highest.answer.others)
         return f"The claim is false: two datasets{others} {by}."
     if imprecise:
-        return _imprecision(output, imprecise[0])
+        ends, label = imprecise[0].answer.enclosure, imprecise[0].bound.label
+        return (
+            f"The numbers are not precise enough to tell: the {label} is known to lie between "
+            f"{output.text(ends.lower, up=False)} and {output.text(ends.upper, up=True)}, and so "
+            "does the claim. A smaller --rtol may help."
+        )
     return (
         "Undecided: no bound proves it, and no pair of datasets refutes it. The true epsilon lies "
         f"between {highest.text(output)} and {lowest.text(output)}."
     )
-
-
-def _imprecision(output: Output, finding: Finding) -> str:
-    """Return what would settle a claim that lies within the enclosure of a bound."""
-    enclosure = finding.answer.enclosure
-    lower, upper = output.text(enclosure.lower, up=False), output.text(enclosure.upper, up=True)
-    sentence = (
-        f"The numbers are not precise enough to tell: the {finding.bound.label} is known to lie "
-        f"between {lower} and {upper}, and so does the claim."
-    )
-    finer = 10.0 ** (math.floor(math.log10(enclosure.relative_width)) - 1)
-    if finding.answer.shortfall or finer < MIN_RTOL:
-        return sentence
-    return f"{sentence} Try --rtol {finer:.0e}."
 
 
 def _other_inputs(others: str) -> str:

@@ -25,8 +25,6 @@ from shufflebounds.randomizers.accuracy import Error
 
 # Rows that are printed without --all.
 MAX_ROWS = 10
-# The common choice in the local model, by what is estimated.
-LOCAL_CHOICES = {"values": "oue", "items": "privset", "numbers": "laplace"}
 # Keys of the JSON that repeat the question, in this order.
 QUESTION_KEYS = (
     *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
@@ -155,7 +153,7 @@ COLUMNS = (
     *REPLY,
     rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
-def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
+def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **task: Any) -> Reply:
     """Which mechanism is the most accurate at a target (epsilon, delta)?
 
     Each mechanism has its best parameters and the largest eps0 that is certified to meet the
@@ -178,12 +176,11 @@ def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
         | _facts(ranking),
         table={column.heading: cells[column] for column in columns},
         claim=_claim(ranking, task),
-        legend={column.heading: column.meaning for column in columns[1:]}
-        | _comparisons(ranking, task),
+        legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
-        max_rows=MAX_ROWS,
+        max_rows=None if every_row else MAX_ROWS,
     )
 
 
@@ -232,28 +229,6 @@ def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
-    """What a curator, the stronger clone and the common choice in the local model achieve."""
-    best, clone = ranking.best, ranking.by_clone
-    holding = "numbers" if task["values"] is None else "items" if task["items"] > 1 else "values"
-    curator = math.sqrt(ranking.curator_mse / best.error.values)
-    whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
-    comparisons = {
-        "curator": "a trusted curator who adds Gaussian noise has a standard error of "
-        f"{_short(curator)}.",
-        "by eps0 alone": f"the stronger clone allows {whom}"
-        f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
-        f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
-    }
-    usual = next((x for x in ranking.choices if x.name == LOCAL_CHOICES[holding]), best)
-    if usual is not best:
-        comparisons["common choice in the local model"] = (
-            f"{_briefly(usual, ranking)} has "
-            f"{_short(usual.mse.upper / best.mse.upper)} times the squared error of the best."
-        )
-    return comparisons
-
-
 def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     if task["values"] is None:
         meaning = "Errors are those of one round, in the worst case over the users' numbers."
@@ -263,6 +238,13 @@ def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
             "mechanisms."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
+    best, clone = ranking.best, ranking.by_clone
+    whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
+    notes.append(
+        f"By eps0 alone, the stronger clone allows {whom}"
+        f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
+        f"{_short(clone.mse.upper / best.mse.upper)} times the squared error."
+    )
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")

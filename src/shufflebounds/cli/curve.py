@@ -94,33 +94,38 @@ def curve(
     first, last = AXIS_ENDS[x]
     ends = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
-    setting = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
     # The best proven bound says nothing of Rényi divergences.
     usual = [name for name in ("tight", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
     bounds = {name: BOUNDS[name] for name in bound or usual}
-    specifications = _specifications(bounds, deployment, setting, axis, quantity, rtol)
-    mechanism = deployment.mechanism.type
+    given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
+    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
     computed, capped = _settled(
         [
-            curves.compute(CurveName(mechanism, "command line", name), specifications[name])
+            curves.compute(
+                CurveName(deployment.mechanism.type, "command line", name), specifications[name]
+            )
             for name, _ in by_step(bounds)
         ]
     )
-    document = ""
-    if output is None:
-        rows = [row for curve in computed for row in curves.rows(curve)]
-        document = storage.sealed(curves.columns(quantity), rows)
-    else:
-        path = output
-        or_value_error(path, lambda: curves.write_all(computed, path))
-    if plot is not None:
-        or_value_error(plot, lambda: _draw(computed, deployment, plot))
     several = None if x == "rounds" else deployment.rounds or 1
     return Reply(
-        document=document,
+        document=_written(computed, deployment, output, plot),
         remarks=[*notes_on(replace(deployment, rounds=several)), *capped],
         shortfall=_shortfall(computed),
     )
+
+
+def _written(
+    computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
+) -> str:
+    """Write the CSV file and the figure, and return the CSV if there is no file for it."""
+    if plot is not None:
+        or_value_error(plot, lambda: _draw(computed, deployment, plot))
+    if output is not None:
+        or_value_error(output, lambda: curves.write_all(computed, output))
+        return ""
+    rows = [row for curve in computed for row in curves.rows(curve)]
+    return storage.sealed(curves.columns(computed[0].specification.quantity), rows)
 
 
 def _specifications(

@@ -28,8 +28,8 @@ from shufflebounds.cli.deployment import SOME_EPS0, Deployment
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import Candidate
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
 DIVERGENCE_BOUNDS = ("tight", *PAIR_BOUNDS)
@@ -102,24 +102,18 @@ def solve_eps0(
     n, rounds = deployment.honest, deployment.times
     ask = partial(calibration.largest_eps0, eps=eps, delta=delta, n=n, rounds=rounds, rtol=width)
 
-    def of_pair(bound: Bound, place: int) -> Answer:
-        """Return the answer of the coarsest reports that is as narrow as the finest must be."""
-        for candidate in deployment.coarse_to_fine():
-
-            def decomposition(eps0: float, source: Deployment = candidate) -> Decomposition:
-                return pairs_of_rounds(bound, replace(source, eps0=eps0))[place].decomposition
-
-            answer = attempt(partial(ask, decomposition))
-            ends = answer.enclosure
-            if ends.relative_width <= width or ends.lower == validation.MAX_EPS0:
-                break
-        return answer
-
     def of_bound(bound: Bound) -> Answer:
+        def pairs(eps0: float) -> tuple[Candidate, ...]:
+            return pairs_of_rounds(bound, replace(deployment, eps0=eps0))
+
         # Whatever one of the pairs rules out is ruled out.
-        coarsest = replace(next(deployment.coarse_to_fine()), eps0=SOME_EPS0)
-        pairs = enumerate(pairs_of_rounds(bound, coarsest))
-        each = (replace(of_pair(bound, place), others=pair.others) for place, pair in pairs)
+        each = (
+            replace(
+                attempt(partial(ask, lambda eps0, place=place: pairs(eps0)[place].decomposition)),
+                others=pair.others,
+            )
+            for place, pair in enumerate(pairs(SOME_EPS0))
+        )
         return smallest(each, safe_end(bound.name, "lower"))
 
     answers = _search(
