@@ -163,18 +163,18 @@ def check(
     facts = {"eps": eps, "verdict": verdict, "open_because": None}
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
-    facts["bounds"] = {name: _facts(finding, eps) for name, finding in by_name.items()}
+    facts["bounds"] = {name: _finding_facts(finding, eps) for name, finding in by_name.items()}
     large = large_delta(deployment, delta, repr(delta))
     return Reply(
         title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
         facts=deployment.facts(delta=delta) | facts,
         table={
-            "": [_label(finding.bound) for finding in findings],
+            "": [_bound_label(finding.bound) for finding in findings],
             f"epsilon (natural{KEPT_SPACE}log)": [finding.text(output) for finding in findings],
             " ": [EFFECTS[finding.verdict(eps)] for finding in findings],
         },
-        claim=[f"{verdict.upper()}.", _reason(output, eps, verdict, findings, imprecise)],
+        claim=[f"{verdict.upper()}.", _verdict_reason(output, eps, verdict, findings, imprecise)],
         notes=[*notes_on(deployment), *large, *_second_program(deployment), *capped],
         warnings=[*warnings(deployment), *large],
         bounds=tuple(by_name),
@@ -183,13 +183,13 @@ def check(
     )
 
 
-def _facts(finding: Finding, eps: float) -> dict[str, object]:
+def _finding_facts(finding: Finding, eps: float) -> dict[str, object]:
     others = {"others": finding.answer.others} if finding.answer.others else {}
     ends = plain_ends(finding.answer.enclosure)
     return {"kind": finding.bound.kind, **ends, **others, "verdict": finding.verdict(eps)}
 
 
-def _label(bound: Bound) -> str:
+def _bound_label(bound: Bound) -> str:
     return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
 
 
@@ -203,7 +203,7 @@ def _second_program(deployment: Deployment) -> list[str]:
     ]
 
 
-def _reason(
+def _verdict_reason(
     output: Output,
     eps: float,
     verdict: Verdict,

@@ -42,19 +42,19 @@ class Column(NamedTuple):
     cell: Callable[[Choice, Ranking], str]
 
 
-def _short(number: float) -> str:
+def _three_digits(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
 
 
-def _briefly(choice: Choice, ranking: Ranking) -> str:
+def _short_name(choice: Choice, ranking: Ranking) -> str:
     """Return the mechanism without parameters that all share; ``[1]`` numbers its preparation."""
     values = choice.error.values
     shown = (
-        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
+        f"{flag(name)}{KEPT_SPACE}{_three_digits(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters.items()
         if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )
-    mark = [_mark(choice, ranking)] if choice.preparation else []
+    mark = [_preparation_mark(choice, ranking)] if choice.preparation else []
     return " ".join([choice.name, *mark, *shown])
 
 
@@ -68,7 +68,7 @@ def _is_about_values(ranking: Ranking) -> bool:
 
 # Cells are empty in columns that say nothing, which are not printed.
 COLUMNS = (
-    Column("mechanism", "", _briefly),
+    Column("mechanism", "", _short_name),
     Column(
         "messages",
         "messages of a user in a shuffle, about one attribute.",
@@ -98,26 +98,28 @@ COLUMNS = (
     Column(
         "standard error",
         "of the mean of numbers.",
-        lambda x, ranking: "" if _is_about_values(ranking) else _short(x.error.standard_error),
+        lambda x, ranking: (
+            "" if _is_about_values(ranking) else _three_digits(x.error.standard_error)
+        ),
     ),
     Column(
         "error in users",
         "standard error of the number of users with a value: the root mean square over all values.",
-        lambda x, ranking: _short(_in_users(x.error)) if _is_about_values(ranking) else "",
+        lambda x, ranking: _three_digits(_in_users(x.error)) if _is_about_values(ranking) else "",
     ),
     Column(
         "if rare",
         "the same of a value that nobody holds.",
         lambda x, ranking: (
-            _short(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
+            _three_digits(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
         ),
     ),
     Column(
         "times curator",
         "squared error, relative to that of a trusted curator who adds Gaussian noise.",
-        lambda x, ranking: _short(x.mse.upper / ranking.curator_mse),
+        lambda x, ranking: _three_digits(x.mse.upper / ranking.curator_mse),
     ),
-    Column("bits", "of all that a user sends in a round.", lambda x, _: _short(x.bits)),
+    Column("bits", "of all that a user sends in a round.", lambda x, _: _three_digits(x.bits)),
 )
 
 
@@ -169,13 +171,13 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
     columns = [column for column in COLUMNS if any(cells[column])]
-    notes, warnings = _notes(ranking, task), _warnings(ranking, task)
+    notes, warnings = _ranking_notes(ranking, task), _ranking_warnings(ranking, task)
     return Reply(
-        title=_title(task),
+        title=_ranking_title(task),
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
-        | _facts(ranking),
+        | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
-        claim=_claim(ranking, task),
+        claim=_ranking_claim(ranking, task),
         legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
         warnings=warnings,
@@ -198,11 +200,11 @@ def _preparations(ranking: Ranking) -> list[str]:
     return list(dict.fromkeys(x.preparation for x in ranking.choices if x.preparation))
 
 
-def _mark(choice: Choice, ranking: Ranking) -> str:
+def _preparation_mark(choice: Choice, ranking: Ranking) -> str:
     return f"[{_preparations(ranking).index(choice.preparation) + 1}]"
 
 
-def _title(task: Mapping[str, Any]) -> str:
+def _ranking_title(task: Mapping[str, Any]) -> str:
     values = "numbers" if task["values"] is None else f"{task['values']} values"
     if task["items"] > 1:
         values = f"{task['items']} of {values}"
@@ -214,11 +216,11 @@ def _title(task: Mapping[str, Any]) -> str:
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
-    after = f" after {_mark(best, ranking)}" if best.preparation else ""
+    after = f" after {_preparation_mark(best, ranking)}" if best.preparation else ""
     way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
     return [
@@ -229,7 +231,7 @@ def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     if task["values"] is None:
         meaning = "Errors are those of one round, in the worst case over the users' numbers."
     else:
@@ -239,11 +241,11 @@ def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
     best, clone = ranking.best, ranking.by_clone
-    whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
+    whom = "" if clone.name == best.name else f"{_short_name(clone, ranking)} at "
     notes.append(
         f"By eps0 alone, the stronger clone allows {whom}"
         f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
-        f"{_short(clone.mse.upper / best.mse.upper)} times the squared error."
+        f"{_three_digits(clone.mse.upper / best.mse.upper)} times the squared error."
     )
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
@@ -274,7 +276,7 @@ def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
+def _ranking_warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
     error = ranking.best.error
     # The share of users that a value has on average; of numbers, half of their range.
     if error.standard_error < task["items"] / error.values:
@@ -285,7 +287,7 @@ def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def _facts(ranking: Ranking) -> dict[str, Any]:
+def _ranking_facts(ranking: Ranking) -> dict[str, Any]:
     values = ranking.best.error.values
     curator = {
         "mse": ranking.curator_mse,

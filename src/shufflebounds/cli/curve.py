@@ -99,7 +99,7 @@ def curve(
     bounds = {name: BOUNDS[name] for name in bound or usual}
     given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
     specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
-    computed, capped = _settled(
+    computed, capped = _settled_curves(
         [
             curves.compute(
                 CurveName(deployment.mechanism.type, "command line", name), specifications[name]
@@ -109,18 +109,18 @@ def curve(
     )
     several = None if x == "rounds" else deployment.rounds or 1
     return Reply(
-        document=_written(computed, deployment, output, plot),
+        document=_write_outputs(computed, deployment, output, plot),
         remarks=[*notes_on(replace(deployment, rounds=several)), *capped],
-        shortfall=_shortfall(computed),
+        shortfall=_empty_points_error(computed),
     )
 
 
-def _written(
+def _write_outputs(
     computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
 ) -> str:
     """Write the CSV file and the figure, and return the CSV if there is no file for it."""
     if plot is not None:
-        or_value_error(plot, lambda: _draw(computed, deployment, plot))
+        or_value_error(plot, lambda: _draw_curves(computed, deployment, plot))
     if output is not None:
         or_value_error(output, lambda: curves.write_all(computed, output))
         return ""
@@ -156,7 +156,7 @@ def _specifications(
     return specifications
 
 
-def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
+def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     """Return the curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes."""
     reports, notes = computed[0].specification.reports, dict[str, None]()
     # Composed reports may have an ε₀ that is larger than the setting's by a rounding.
@@ -176,7 +176,7 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     return [replace(curve, points=row) for curve, row in zip(computed, rows, strict=True)], [*notes]
 
 
-def _shortfall(computed: Sequence[Curve]) -> PrecisionError | None:
+def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     """Return the error that names the first point that is left empty; None if there is none."""
     missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
     if not missed:
@@ -185,7 +185,7 @@ def _shortfall(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
 
     sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)

@@ -79,7 +79,7 @@ class Risk:
 
     def advantage(self) -> Enclosure:
         """Return 1 less both error rates of the best attack."""
-        return _extreme([x.advantage() for x in self.profiles], largest=not self.least)
+        return _extreme_of_ends([x.advantage() for x in self.profiles], largest=not self.least)
 
     def right_guess(self) -> Enclosure:
         """Return the probability that the best attack guesses right, from even odds."""
@@ -89,7 +89,9 @@ class Risk:
 
     def false_negatives(self, rate: float) -> Enclosure:
         """Return the smallest rate of false negatives at a rate of false positives."""
-        return _extreme([x.false_negatives(rate) for x in self.profiles], largest=self.least)
+        return _extreme_of_ends(
+            [x.false_negatives(rate) for x in self.profiles], largest=self.least
+        )
 
     def is_close_to(self, attack: Risk) -> bool:
         """Return whether an attack does nearly as well, so that little lies between."""
@@ -99,7 +101,7 @@ class Risk:
         return max(gaps) <= MAX_GAP * self.advantage().upper
 
 
-def _extreme(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclosure:
+def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclosure:
     """Return the largest or the smallest of both ends."""
     pick = max if largest else min
     return Enclosure(pick(x.lower for x in enclosures), pick(x.upper for x in enclosures))
@@ -137,14 +139,14 @@ def risk(
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks_of_pairs(deployment, rtol)
-    shortfall = _shortfall(risks, rtol)
+    shortfall = _wide_advantage_error(risks, rtol)
     risks = _with_best(risks, deployment)
     if plot is not None:
-        or_value_error(plot, lambda: _draw(risks, deployment.title(), plot))
-    table = _table(risks, rates, output)
+        or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
+    table = _risk_table(risks, rates, output)
     return Reply(
         title=deployment.title(),
-        facts=deployment.facts() | _facts(risks, rates),
+        facts=deployment.facts() | _risk_facts(risks, rates),
         table=table,
         claim=[
             "You can claim that no attack has an advantage above "
@@ -167,13 +169,13 @@ def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[st
     # Any of them is a lower bound; those that tell the inputs apart best come first.
     pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
     risks = {
-        name: Risk([_profile(pair.decomposition, n, rounds, rtol) for pair in pairs[name]])
+        name: Risk([_pair_profile(pair.decomposition, n, rounds, rtol) for pair in pairs[name]])
         for name, _ in by_step(bounds)
     }
     return risks, bool(symmetric)
 
 
-def _profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
+def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
     """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
     curve = profile(pair, n, rounds=rounds, density=density)
@@ -199,7 +201,7 @@ def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, R
     return {"tight": Risk([best, risks["upper"]], least=True), **risks}
 
 
-def _shortfall(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:
+def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:
     """Return the error that names the first bound whose advantage is wider than `rtol`."""
     for name, risk_ in risks.items():
         advantage = risk_.advantage()
@@ -209,7 +211,7 @@ def _shortfall(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError 
     return None
 
 
-def _table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
+def _risk_table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
     """Return a column for each bound, with the ends that are on the safe side."""
     rows = ["advantage", "right guess, from even odds"]
     rows += [f"false negatives, at {rate:g} false positives" for rate in rates]
@@ -217,18 +219,18 @@ def _table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) ->
     for name, each in risks.items():
         success, missed = safe_end(name), opposite(safe_end(name))
         columns[label(name)] = [
-            *(_cell(x, success, output) for x in (each.advantage(), each.right_guess())),
-            *(_cell(each.false_negatives(rate), missed, output) for rate in rates),
+            *(_rounded_end(x, success, output) for x in (each.advantage(), each.right_guess())),
+            *(_rounded_end(each.false_negatives(rate), missed, output) for rate in rates),
         ]
     return columns
 
 
-def _cell(enclosure: Enclosure, end: End, output: Output) -> str:
+def _rounded_end(enclosure: Enclosure, end: End, output: Output) -> str:
     """Return an end of an enclosure, rounded outward."""
     return output.text(getattr(enclosure, end), up=end == "upper")
 
 
-def _facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
+def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
     """Return the advantages and the false negatives in JSON."""
     return {
         "advantage": {name: asdict(each.advantage()) for name, each in risks.items()},
@@ -242,7 +244,7 @@ def _facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
+def _draw_trade_off(risks: Mapping[str, Risk], title: str, path: Path) -> None:
     from shufflebounds.reproduce.plotting import figures, sheets
 
     lines = [
