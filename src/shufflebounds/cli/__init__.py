@@ -66,7 +66,7 @@ class Ending(click.ClickException):
         try:
             super().show(file)
         except OSError:
-            _drop(sys.stderr)
+            _drop_output(sys.stderr)
 
 
 class Group(click.Group):
@@ -103,18 +103,18 @@ def _in_one_sentence() -> Iterator[None]:
             message += "; every option has a name, such as --mechanism"
         raise Ending(message, MISTAKE) from None
     except PrecisionError as error:
-        raise Ending(_sentence(error), IMPRECISE) from None
+        raise Ending(_sentence_with_notes(error), IMPRECISE) from None
     except (ValueError, OverflowError) as error:
-        raise Ending(_sentence(error), MISTAKE) from None
+        raise Ending(_sentence_with_notes(error), MISTAKE) from None
     except KeyboardInterrupt:
         raise Ending("stopped", STOPPED) from None
     except MemoryError:
         raise Ending("there is not enough memory for this", FAILURE) from None
     except BrokenPipeError:
-        _drop(sys.stdout)
+        _drop_output(sys.stdout)
         raise click.exceptions.Exit(CLOSED_PIPE) from None
     except OSError as error:
-        _drop(sys.stdout)
+        _drop_output(sys.stdout)
         where = error.filename or "standard output"
         raise Ending(f"{where}: {error.strerror or error}", FAILURE) from None
     except (click.exceptions.Exit, click.ClickException):
@@ -124,7 +124,7 @@ def _in_one_sentence() -> Iterator[None]:
         raise Ending(f"this is a mistake of the program: {error!r}", FAILURE) from None
 
 
-def _drop(stream: IO[str]) -> None:
+def _drop_output(stream: IO[str]) -> None:
     """Drop what is left to print, which would fail again as Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -140,7 +140,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     return f"No such option {error.option_name!r}; {guess}{listed}"
 
 
-def _sentence(error: Exception) -> str:
+def _sentence_with_notes(error: Exception) -> str:
     return ", ".join([str(error), *getattr(error, "__notes__", [])])
 
 

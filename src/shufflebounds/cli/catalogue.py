@@ -29,12 +29,12 @@ def mechanisms(name: str | None) -> Reply:
     """
     names = [name] if name else registry.mechanism_names()
     return Reply(
-        facts=[_facts(each) for each in names],
+        facts=[_mechanism_facts(each) for each in names],
         sections={
             each: [
-                _description(each),
+                _mechanism_description(each),
                 *(f"{usage}: {text}" for usage, text in usages(each)),
-                *(_explanation(each) if name else []),
+                *(_mechanism_explanation(each) if name else []),
             ]
             for each in names
         },
@@ -65,7 +65,7 @@ def bounds() -> Reply:
     return Reply(facts=facts, sections=sections)
 
 
-def _explanation(name: str) -> list[str]:
+def _mechanism_explanation(name: str) -> list[str]:
     """What the class of a mechanism says of it after its first paragraph, and how to ask about it.
 
     Left out are the exceptions that it raises, and the sections of numpydoc.
@@ -80,14 +80,14 @@ def _explanation(name: str) -> list[str]:
     return [*text.split("\n\n")[1:], usage]
 
 
-def _description(name: str) -> str:
+def _mechanism_description(name: str) -> str:
     description = (registry.mechanism(name).__doc__ or name).strip().splitlines()[0]
     for symbol, plain in PLAIN_SYMBOLS.items():
         description = description.replace(symbol, plain)
     return description
 
 
-def _facts(name: str) -> dict[str, Any]:
+def _mechanism_facts(name: str) -> dict[str, Any]:
     options = {
         key: {
             "type": parameter.type.__name__,
@@ -97,4 +97,4 @@ def _facts(name: str) -> dict[str, Any]:
         }
         for key, parameter in parameters(name).items()
     }
-    return {"name": name, "description": _description(name), "parameters": options}
+    return {"name": name, "description": _mechanism_description(name), "parameters": options}

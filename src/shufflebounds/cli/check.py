@@ -33,8 +33,6 @@ ROUNDS_BOUNDS = RENYI_BOUNDS | {
 }
 # Bounds that take longer than all others together and hardly ever decide.
 SLOW_BOUNDS = RENYI_BOUNDS | {"girgis_upper", "girgis_simple"}
-# The smallest relative width that may be requested.
-MIN_RTOL = 1e-9
 # The input of all other users, where it has a name of its own.
 OTHER_INPUTS = {
     "third": "a value that is neither of the victim's two",
@@ -165,18 +163,18 @@ def check(
     facts = {"eps": eps, "verdict": verdict, "open_because": None}
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
-    facts["bounds"] = {name: _facts(finding, eps) for name, finding in by_name.items()}
+    facts["bounds"] = {name: _finding_facts(finding, eps) for name, finding in by_name.items()}
     large = large_delta(deployment, delta, repr(delta))
     return Reply(
         title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
         facts=deployment.facts(delta=delta) | facts,
         table={
-            "": [_label(finding.bound) for finding in findings],
+            "": [_bound_label(finding.bound) for finding in findings],
             f"epsilon (natural{KEPT_SPACE}log)": [finding.text(output) for finding in findings],
             " ": [EFFECTS[finding.verdict(eps)] for finding in findings],
         },
-        claim=[f"{verdict.upper()}.", _reason(output, eps, verdict, findings, imprecise)],
+        claim=[f"{verdict.upper()}.", _verdict_reason(output, eps, verdict, findings, imprecise)],
         notes=[*notes_on(deployment), *large, *_second_program(deployment), *capped],
         warnings=[*warnings(deployment), *large],
         bounds=tuple(by_name),
@@ -185,13 +183,13 @@ def check(
     )
 
 
-def _facts(finding: Finding, eps: float) -> dict[str, object]:
+def _finding_facts(finding: Finding, eps: float) -> dict[str, object]:
     others = {"others": finding.answer.others} if finding.answer.others else {}
     ends = plain_ends(finding.answer.enclosure)
     return {"kind": finding.bound.kind, **ends, **others, "verdict": finding.verdict(eps)}
 
 
-def _label(bound: Bound) -> str:
+def _bound_label(bound: Bound) -> str:
     return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
 
 
@@ -205,7 +203,7 @@ def _second_program(deployment: Deployment) -> list[str]:
     ]
 
 
-def _reason(
+def _verdict_reason(
     output: Output,
     eps: float,
     verdict: Verdict,
@@ -224,25 +222,16 @@ def _reason(
         others = _other_inputs(highest.answer.others)
         return f"The claim is false: two datasets{others} {by}."
     if imprecise:
-        return _imprecision(output, imprecise[0])
+        ends, label = imprecise[0].answer.enclosure, imprecise[0].bound.label
+        return (
+            f"The numbers are not precise enough to tell: the {label} is known to lie between "
+            f"{output.text(ends.lower, up=False)} and {output.text(ends.upper, up=True)}, and so "
+            "does the claim. A smaller --rtol may help."
+        )
     return (
         "Undecided: no bound proves it, and no pair of datasets refutes it. The true epsilon lies "
         f"between {highest.text(output)} and {lowest.text(output)}."
     )
-
-
-def _imprecision(output: Output, finding: Finding) -> str:
-    """Return what would settle a claim that lies within the enclosure of a bound."""
-    enclosure = finding.answer.enclosure
-    lower, upper = output.text(enclosure.lower, up=False), output.text(enclosure.upper, up=True)
-    sentence = (
-        f"The numbers are not precise enough to tell: the {finding.bound.label} is known to lie "
-        f"between {lower} and {upper}, and so does the claim."
-    )
-    finer = 10.0 ** (math.floor(math.log10(enclosure.relative_width)) - 1)
-    if finding.answer.shortfall or finer < MIN_RTOL:
-        return sentence
-    return f"{sentence} Try --rtol {finer:.0e}."
 
 
 def _other_inputs(others: str) -> str:

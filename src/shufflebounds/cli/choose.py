@@ -25,8 +25,6 @@ from shufflebounds.randomizers.accuracy import Error
 
 # Rows that are printed without --all.
 MAX_ROWS = 10
-# The common choice in the local model, by what is estimated.
-LOCAL_CHOICES = {"values": "oue", "items": "privset", "numbers": "laplace"}
 # Keys of the JSON that repeat the question, in this order.
 QUESTION_KEYS = (
     *("values", "items", "attributes", "n", "colluding", "dropout", "n_reporting", "eps", "delta"),
@@ -44,19 +42,19 @@ class Column(NamedTuple):
     cell: Callable[[Choice, Ranking], str]
 
 
-def _short(number: float) -> str:
+def _three_digits(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 or number >= 1e7 else f"{number:.0f}"
 
 
-def _briefly(choice: Choice, ranking: Ranking) -> str:
+def _short_name(choice: Choice, ranking: Ranking) -> str:
     """Return the mechanism without parameters that all share; ``[1]`` numbers its preparation."""
     values = choice.error.values
     shown = (
-        f"{flag(name)}{KEPT_SPACE}{_short(value) if isinstance(value, float) else value}"
+        f"{flag(name)}{KEPT_SPACE}{_three_digits(value) if isinstance(value, float) else value}"
         for name, value in choice.parameters.items()
         if name not in ("domain_size", "items", "domain") and (name, value) != ("k", values)
     )
-    mark = [_mark(choice, ranking)] if choice.preparation else []
+    mark = [_preparation_mark(choice, ranking)] if choice.preparation else []
     return " ".join([choice.name, *mark, *shown])
 
 
@@ -70,7 +68,7 @@ def _is_about_values(ranking: Ranking) -> bool:
 
 # Cells are empty in columns that say nothing, which are not printed.
 COLUMNS = (
-    Column("mechanism", "", _briefly),
+    Column("mechanism", "", _short_name),
     Column(
         "messages",
         "messages of a user in a shuffle, about one attribute.",
@@ -100,26 +98,28 @@ COLUMNS = (
     Column(
         "standard error",
         "of the mean of numbers.",
-        lambda x, ranking: "" if _is_about_values(ranking) else _short(x.error.standard_error),
+        lambda x, ranking: (
+            "" if _is_about_values(ranking) else _three_digits(x.error.standard_error)
+        ),
     ),
     Column(
         "error in users",
         "standard error of the number of users with a value: the root mean square over all values.",
-        lambda x, ranking: _short(_in_users(x.error)) if _is_about_values(ranking) else "",
+        lambda x, ranking: _three_digits(_in_users(x.error)) if _is_about_values(ranking) else "",
     ),
     Column(
         "if rare",
         "the same of a value that nobody holds.",
         lambda x, ranking: (
-            _short(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
+            _three_digits(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
         ),
     ),
     Column(
         "times curator",
         "squared error, relative to that of a trusted curator who adds Gaussian noise.",
-        lambda x, ranking: _short(x.mse.upper / ranking.curator_mse),
+        lambda x, ranking: _three_digits(x.mse.upper / ranking.curator_mse),
     ),
-    Column("bits", "of all that a user sends in a round.", lambda x, _: _short(x.bits)),
+    Column("bits", "of all that a user sends in a round.", lambda x, _: _three_digits(x.bits)),
 )
 
 
@@ -155,7 +155,7 @@ COLUMNS = (
     *REPLY,
     rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
-def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
+def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **task: Any) -> Reply:
     """Which mechanism is the most accurate at a target (epsilon, delta)?
 
     Each mechanism has its best parameters and the largest eps0 that is certified to meet the
@@ -171,19 +171,18 @@ def choose(numbers: bool, dropout: float, output: Output, **task: Any) -> Reply:
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
     columns = [column for column in COLUMNS if any(cells[column])]
-    notes, warnings = _notes(ranking, task), _warnings(ranking, task)
+    notes, warnings = _ranking_notes(ranking, task), _ranking_warnings(ranking, task)
     return Reply(
-        title=_title(task),
+        title=_ranking_title(task),
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
-        | _facts(ranking),
+        | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
-        claim=_claim(ranking, task),
-        legend={column.heading: column.meaning for column in columns[1:]}
-        | _comparisons(ranking, task),
+        claim=_ranking_claim(ranking, task),
+        legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
-        max_rows=MAX_ROWS,
+        max_rows=None if every_row else MAX_ROWS,
     )
 
 
@@ -201,11 +200,11 @@ def _preparations(ranking: Ranking) -> list[str]:
     return list(dict.fromkeys(x.preparation for x in ranking.choices if x.preparation))
 
 
-def _mark(choice: Choice, ranking: Ranking) -> str:
+def _preparation_mark(choice: Choice, ranking: Ranking) -> str:
     return f"[{_preparations(ranking).index(choice.preparation) + 1}]"
 
 
-def _title(task: Mapping[str, Any]) -> str:
+def _ranking_title(task: Mapping[str, Any]) -> str:
     values = "numbers" if task["values"] is None else f"{task['values']} values"
     if task["items"] > 1:
         values = f"{task['items']} of {values}"
@@ -217,11 +216,11 @@ def _title(task: Mapping[str, Any]) -> str:
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
-    after = f" after {_mark(best, ranking)}" if best.preparation else ""
+    after = f" after {_preparation_mark(best, ranking)}" if best.preparation else ""
     way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
     return [
@@ -232,29 +231,7 @@ def _claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _comparisons(ranking: Ranking, task: Mapping[str, Any]) -> dict[str, str]:
-    """What a curator, the stronger clone and the common choice in the local model achieve."""
-    best, clone = ranking.best, ranking.by_clone
-    holding = "numbers" if task["values"] is None else "items" if task["items"] > 1 else "values"
-    curator = math.sqrt(ranking.curator_mse / best.error.values)
-    whom = "" if clone.name == best.name else f"{_briefly(clone, ranking)} at "
-    comparisons = {
-        "curator": "a trusted curator who adds Gaussian noise has a standard error of "
-        f"{_short(curator)}.",
-        "by eps0 alone": f"the stronger clone allows {whom}"
-        f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
-        f"{_short(clone.mse.upper / best.mse.upper)} times the squared error.",
-    }
-    usual = next((x for x in ranking.choices if x.name == LOCAL_CHOICES[holding]), best)
-    if usual is not best:
-        comparisons["common choice in the local model"] = (
-            f"{_briefly(usual, ranking)} has "
-            f"{_short(usual.mse.upper / best.mse.upper)} times the squared error of the best."
-        )
-    return comparisons
-
-
-def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     if task["values"] is None:
         meaning = "Errors are those of one round, in the worst case over the users' numbers."
     else:
@@ -263,6 +240,13 @@ def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
             "mechanisms."
         )
     notes = [f"{meaning} eps0 does not rank them: the same eps0 is another error for each."]
+    best, clone = ranking.best, ranking.by_clone
+    whom = "" if clone.name == best.name else f"{_short_name(clone, ranking)} at "
+    notes.append(
+        f"By eps0 alone, the stronger clone allows {whom}"
+        f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
+        f"{_three_digits(clone.mse.upper / best.mse.upper)} times the squared error."
+    )
     if prepared := _preparations(ranking):
         listed = "; ".join(f"[{i}] {text}" for i, text in enumerate(prepared, start=1))
         notes.append(f"Preparation by each user: {listed}.")
@@ -292,7 +276,7 @@ def _notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
+def _ranking_warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
     error = ranking.best.error
     # The share of users that a value has on average; of numbers, half of their range.
     if error.standard_error < task["items"] / error.values:
@@ -303,7 +287,7 @@ def _warnings(ranking: Ranking, task: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def _facts(ranking: Ranking) -> dict[str, Any]:
+def _ranking_facts(ranking: Ranking) -> dict[str, Any]:
     values = ranking.best.error.values
     curator = {
         "mse": ranking.curator_mse,

@@ -94,33 +94,38 @@ def curve(
     first, last = AXIS_ENDS[x]
     ends = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
-    setting = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
     # The best proven bound says nothing of Rényi divergences.
     usual = [name for name in ("tight", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
     bounds = {name: BOUNDS[name] for name in bound or usual}
-    specifications = _specifications(bounds, deployment, setting, axis, quantity, rtol)
-    mechanism = deployment.mechanism.type
-    computed, capped = _settled(
+    given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
+    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
+    computed, capped = _settled_curves(
         [
-            curves.compute(CurveName(mechanism, "command line", name), specifications[name])
+            curves.compute(
+                CurveName(deployment.mechanism.type, "command line", name), specifications[name]
+            )
             for name, _ in by_step(bounds)
         ]
     )
-    document = ""
-    if output is None:
-        rows = [row for curve in computed for row in curves.rows(curve)]
-        document = storage.sealed(curves.columns(quantity), rows)
-    else:
-        path = output
-        or_value_error(path, lambda: curves.write_all(computed, path))
-    if plot is not None:
-        or_value_error(plot, lambda: _draw(computed, deployment, plot))
     several = None if x == "rounds" else deployment.rounds or 1
     return Reply(
-        document=document,
+        document=_write_outputs(computed, deployment, output, plot),
         remarks=[*notes_on(replace(deployment, rounds=several)), *capped],
-        shortfall=_shortfall(computed),
+        shortfall=_empty_points_error(computed),
     )
+
+
+def _write_outputs(
+    computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
+) -> str:
+    """Write the CSV file and the figure, and return the CSV if there is no file for it."""
+    if plot is not None:
+        or_value_error(plot, lambda: _draw_curves(computed, deployment, plot))
+    if output is not None:
+        or_value_error(output, lambda: curves.write_all(computed, output))
+        return ""
+    rows = [row for curve in computed for row in curves.rows(curve)]
+    return storage.sealed(curves.columns(computed[0].specification.quantity), rows)
 
 
 def _specifications(
@@ -151,7 +156,7 @@ def _specifications(
     return specifications
 
 
-def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
+def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     """Return the curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes."""
     reports, notes = computed[0].specification.reports, dict[str, None]()
     # Composed reports may have an ε₀ that is larger than the setting's by a rounding.
@@ -171,7 +176,7 @@ def _settled(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     return [replace(curve, points=row) for curve, row in zip(computed, rows, strict=True)], [*notes]
 
 
-def _shortfall(computed: Sequence[Curve]) -> PrecisionError | None:
+def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     """Return the error that names the first point that is left empty; None if there is none."""
     missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
     if not missed:
@@ -180,7 +185,7 @@ def _shortfall(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
     sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)

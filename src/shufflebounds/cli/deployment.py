@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,12 +19,10 @@ from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMe
 from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.description import CompositionOf, Description, Mechanism, Part
+from shufflebounds.randomizers.description import CompositionOf, Description, Part
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
-# Numbers of cells that a search for ε₀ tries before all cells of a continuous mechanism.
-COARSE_CELLS = (8, 16, 32)
 
 # Numbers of users and of rounds.
 Rounds: TypeAlias = tuple[int, int]
@@ -193,19 +191,6 @@ class Deployment:
             "stronger_clone": len(parts) == 1,
         }
         return {name: bound for name, bound in known.items() if has_bound[name]}
-
-    def coarse_to_fine(self) -> Iterator[Deployment]:
-        """Yield the same deployment, after versions in few cells if its reports are continuous.
-
-        The bounds of fewer cells are valid too, only wider, and a joint of them is far smaller.
-        """
-        mechanism = self.mechanism
-        if isinstance(mechanism, Mechanism) and "cells" in parameters(mechanism.type):
-            given = mechanism.parameters
-            for cells in () if "cells" in dict(given) else COARSE_CELLS:
-                coarse = Mechanism(mechanism.type, (*given, ("cells", cells)))
-                yield replace(self, mechanism=coarse)
-        yield self
 
     def facts(self, **target: Any) -> dict[str, Any]:
         """Return the first keys of an answer in JSON; an infinite ε₀ is null."""

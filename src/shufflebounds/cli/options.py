@@ -210,6 +210,6 @@ def _take_output(given: dict[str, Any]) -> Output:
     rtol, digits = given.get("rtol"), DIGITS
     if rtol is not None and "as_json" in given:
         digits = max(MIN_DIGITS, 2 - math.floor(math.log10(validation.rtol(rtol))))
-    names = ("as_json", "explain", "report", "every_row")
+    names = ("as_json", "explain", "report")
     chosen = {name: given.pop(name) for name in names if name in given}
     return Output(**chosen, command=click.get_current_context().obj, digits=digits)

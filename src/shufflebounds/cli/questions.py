@@ -102,7 +102,7 @@ class Question:
         }
         delta = claimed if self.name == "delta" else target.get("delta")
         large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
-        shortfall = _shortfall(answers)
+        shortfall = _wide_answers_error(answers)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
             facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
@@ -138,7 +138,7 @@ class Question:
         return without_shuffler(eps0, rounds)
 
 
-def _shortfall(answers: Mapping[str, Answer]) -> PrecisionError | None:
+def _wide_answers_error(answers: Mapping[str, Answer]) -> PrecisionError | None:
     """Return the error that names the bounds whose answers are too wide; None if there is none."""
     wide = [(label(name), answer) for name, answer in answers.items() if answer.shortfall]
     if not wide:

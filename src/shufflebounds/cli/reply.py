@@ -28,13 +28,11 @@ class Output:
     """How a reply is printed.
 
     ``command`` is the command line as it was typed. ``digits`` are those of numbers.
-    With ``every_row`` no row of a ranking is left out.
     """
 
     as_json: bool = False
     explain: bool = False
     report: Path | None = None
-    every_row: bool = False
     command: str = ""
     digits: int = DIGITS
 
@@ -86,30 +84,33 @@ class Reply:
 
     def lines(self, output: Output) -> list[str]:
         """Return the text that is printed: paragraphs and a table, with empty lines between."""
-        table, hint = self.table, ""
-        if self.max_rows is not None and not output.every_row:
-            hidden = len(next(iter(table.values()))) - self.max_rows
-            hint = f"Use --all for {hidden} more." if hidden > 0 else ""
-            table = {heading: cells[: self.max_rows] for heading, cells in table.items()}
+        table = {heading: cells[: self.max_rows] for heading, cells in self.table.items()}
+        rows = len(next(iter(self.table.values()), ()))
+        hidden = 0 if self.max_rows is None else max(0, rows - self.max_rows)
         paragraphs = [
             [wrapped(self.title)],
             [wrapped(" ".join(self.claim))],
             table_lines(table, terminal_width()),
-            [hint],
+            [f"Use --all for {hidden} more."] if hidden else [],
             *(
                 [name, *(wrapped(f"  {text}", "    ") for text in texts)]
                 for name, texts in self.sections.items()
             ),
+            *(self._explanation() if output.explain else self._warnings()),
         ]
-        if output.explain:
-            paragraphs.append([wrapped(line, "  ") for line in self.legend_lines])
-            paragraphs += [[wrapped(note)] for note in self.notes]
-        else:
-            shown = [first_sentence(note) for note in self.warnings]
-            paragraphs += [[wrapped(note)] for note in shown]
-            if shown != list(self.notes):
-                paragraphs.append(["Use --explain for what this rests on."])
         return [line for lines in paragraphs if any(lines) for line in (*lines, "")][:-1]
+
+    def _explanation(self) -> list[list[str]]:
+        """The legend and the notes, as paragraphs."""
+        legend = [wrapped(line, "  ") for line in self.legend_lines]
+        return [legend, *([wrapped(note)] for note in self.notes)]
+
+    def _warnings(self) -> list[list[str]]:
+        """The first sentences of warnings, and how to see the notes."""
+        shown = [first_sentence(note) for note in self.warnings]
+        has_more = shown != list(self.notes)
+        more = ["Use --explain for what this rests on."] if has_more else []
+        return [*([wrapped(note)] for note in shown), more]
 
 
 def publish(reply: Reply, output: Output) -> None:

@@ -32,18 +32,18 @@ MARKUP = re.compile(r"[\\`*\[<>&|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[-+#=]"
 
 def report(reply: Reply, command: str, suffix: str) -> str:
     """The report on a reply, as HTML or, for the suffix ``.md``, as Markdown."""
-    parts = [part for part in _page(reply, command) if part[1]]
+    parts = [part for part in _report_parts(reply, command) if part[1]]
     if suffix == ".md":
-        return "\n\n".join(_markdown(*part) for part in parts) + "\n"
+        return "\n\n".join(_markdown_part(*part) for part in parts) + "\n"
     head = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(parts[0][1])}</title><style>{STYLE}</style></head><body>"
     )
-    return "\n".join([head, *(_html(*part) for part in parts), "</body></html>"]) + "\n"
+    return "\n".join([head, *(_html_part(*part) for part in parts), "</body></html>"]) + "\n"
 
 
-def _page(reply: Reply, command: str) -> Page:
+def _report_parts(reply: Reply, command: str) -> Page:
     deployment, digest = reply.deployment, hashlib.sha256(f"{reply.json}\n".encode()).hexdigest()
     seen = REPORTS if deployment is None else deployment.sample.seen
     remains = (
@@ -102,7 +102,7 @@ def _page(reply: Reply, command: str) -> Page:
     ]
 
 
-def _markdown(tag: str, content: Any) -> str:
+def _markdown_part(tag: str, content: Any) -> str:
     match tag:
         case "h1" | "h2":
             return f"{'#' * int(tag[1])} {_escaped(content)}"
@@ -123,7 +123,7 @@ def _escaped(text: str) -> str:
     return MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
-def _html(tag: str, content: Any) -> str:
+def _html_part(tag: str, content: Any) -> str:
     match tag:
         case "ul":
             inner = "".join(f"<li>{escape(item)}</li>" for item in content)
@@ -131,11 +131,11 @@ def _html(tag: str, content: Any) -> str:
             inner = f"<summary>The object</summary><pre>{escape(content)}</pre>"
         case "table":
             head, *body = content
-            inner = "".join([_row("th", head), *(_row("td", row) for row in body)])
+            inner = "".join([_html_row("th", head), *(_html_row("td", row) for row in body)])
         case _:
             inner = escape(content)
     return f"<{tag}>{inner}</{tag}>"
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
+def _html_row(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

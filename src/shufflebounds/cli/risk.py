@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from shufflebounds.accounting.composition import round_of
 from shufflebounds.accounting.profile import Profile, profile
@@ -24,11 +25,11 @@ from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.sent import question
+from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.base import Candidate
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -78,7 +79,7 @@ class Risk:
 
     def advantage(self) -> Enclosure:
         """Return 1 less both error rates of the best attack."""
-        return _extreme([x.advantage() for x in self.profiles], largest=not self.least)
+        return _extreme_of_ends([x.advantage() for x in self.profiles], largest=not self.least)
 
     def right_guess(self) -> Enclosure:
         """Return the probability that the best attack guesses right, from even odds."""
@@ -88,7 +89,9 @@ class Risk:
 
     def false_negatives(self, rate: float) -> Enclosure:
         """Return the smallest rate of false negatives at a rate of false positives."""
-        return _extreme([x.false_negatives(rate) for x in self.profiles], largest=self.least)
+        return _extreme_of_ends(
+            [x.false_negatives(rate) for x in self.profiles], largest=self.least
+        )
 
     def is_close_to(self, attack: Risk) -> bool:
         """Return whether an attack does nearly as well, so that little lies between."""
@@ -98,7 +101,7 @@ class Risk:
         return max(gaps) <= MAX_GAP * self.advantage().upper
 
 
-def _extreme(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclosure:
+def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclosure:
     """Return the largest or the smallest of both ends."""
     pick = max if largest else min
     return Enclosure(pick(x.lower for x in enclosures), pick(x.upper for x in enclosures))
@@ -135,41 +138,22 @@ def risk(
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
-    bounds = deployment.bounds(PAIR_BOUNDS)
-    pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
-    symmetric = tuple(pair for pair in pairs["lower"] if pair.decomposition.is_symmetric())
-    # Any of them is a lower bound; those that tell the inputs apart best come first.
-    pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
-    risks = {name: _risk_of_pairs(pairs[name], deployment, rtol) for name, _ in by_step(bounds)}
-    shortfall = _shortfall(risks, rtol)
+    risks, is_symmetric = _risks_of_pairs(deployment, rtol)
+    shortfall = _wide_advantage_error(risks, rtol)
     risks = _with_best(risks, deployment)
-    advantages = {name: each.advantage() for name, each in risks.items()}
-    guesses = {name: each.right_guess() for name, each in risks.items()}
-    missed = [{name: each.false_negatives(rate) for name, each in risks.items()} for rate in rates]
-    rows = [
-        ["advantage", *_cells(output, advantages, "upper")],
-        ["right guess, from even odds", *_cells(output, guesses, "upper")],
-        *(
-            [f"false negatives, at {rate:g} false positives", *_cells(output, ends, "lower")]
-            for rate, ends in zip(rates, missed, strict=True)
-        ),
-    ]
     if plot is not None:
-        or_value_error(plot, lambda: _draw(risks, deployment.title(), plot))
+        or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
+    table = _risk_table(risks, rates, output)
     return Reply(
         title=deployment.title(),
-        facts=deployment.facts()
-        | {
-            "advantage": _plain(advantages),
-            "false_negatives": [
-                {"false_positives": rate, **_plain(ends)}
-                for rate, ends in zip(rates, missed, strict=True)
-            ],
-        },
-        table=dict(zip(["", *map(label, risks)], zip(*rows, strict=True), strict=True)),
-        claim=[f"You can claim that no attack has an advantage above {rows[0][1]}."],
+        facts=deployment.facts() | _risk_facts(risks, rates),
+        table=table,
+        claim=[
+            "You can claim that no attack has an advantage above "
+            f"{table[label(next(iter(risks)))][0]}."
+        ],
         legend={label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
-        notes=[ATTACK, *([] if symmetric else [ASYMMETRY]), *notes_on(deployment)],
+        notes=[ATTACK, *([] if is_symmetric else [ASYMMETRY]), *notes_on(deployment)],
         warnings=warnings(deployment),
         bounds=tuple(risks),
         deployment=deployment,
@@ -177,13 +161,21 @@ def risk(
     )
 
 
-def _risk_of_pairs(pairs: Sequence[Candidate], deployment: Deployment, rtol: float | None) -> Risk:
-    """Return the risk of all rounds, by the profiles of these pairs."""
-    n, rounds = deployment.honest, deployment.times
-    return Risk([_profile(pair.decomposition, n, rounds, rtol) for pair in pairs])
+def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[str, Risk], bool]:
+    """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
+    bounds, n, rounds = deployment.bounds(PAIR_BOUNDS), deployment.honest, deployment.times
+    pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
+    symmetric = tuple(pair for pair in pairs["lower"] if pair.decomposition.is_symmetric())
+    # Any of them is a lower bound; those that tell the inputs apart best come first.
+    pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
+    risks = {
+        name: Risk([_pair_profile(pair.decomposition, n, rounds, rtol) for pair in pairs[name]])
+        for name, _ in by_step(bounds)
+    }
+    return risks, bool(symmetric)
 
 
-def _profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
+def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
     """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
     curve = profile(pair, n, rounds=rounds, density=density)
@@ -209,7 +201,7 @@ def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, R
     return {"tight": Risk([best, risks["upper"]], least=True), **risks}
 
 
-def _shortfall(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:
+def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:
     """Return the error that names the first bound whose advantage is wider than `rtol`."""
     for name, risk_ in risks.items():
         advantage = risk_.advantage()
@@ -219,19 +211,40 @@ def _shortfall(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError 
     return None
 
 
-def _plain(enclosures: Mapping[str, Enclosure]) -> dict[str, dict[str, float]]:
-    return {name: asdict(enclosure) for name, enclosure in enclosures.items()}
+def _risk_table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
+    """Return a column for each bound, with the ends that are on the safe side."""
+    rows = ["advantage", "right guess, from even odds"]
+    rows += [f"false negatives, at {rate:g} false positives" for rate in rates]
+    columns: dict[str, Sequence[str]] = {"": rows}
+    for name, each in risks.items():
+        success, missed = safe_end(name), opposite(safe_end(name))
+        columns[label(name)] = [
+            *(_rounded_end(x, success, output) for x in (each.advantage(), each.right_guess())),
+            *(_rounded_end(each.false_negatives(rate), missed, output) for rate in rates),
+        ]
+    return columns
 
 
-def _cells(output: Output, enclosures: Mapping[str, Enclosure], harmful: End) -> list[str]:
-    """Return the end of an upper bound that is worse for privacy, of a lower bound the other."""
-    ends = {name: safe_end(name, harmful) for name in enclosures}
-    return [
-        output.text(getattr(enclosures[name], end), up=end == "upper") for name, end in ends.items()
-    ]
+def _rounded_end(enclosure: Enclosure, end: End, output: Output) -> str:
+    """Return an end of an enclosure, rounded outward."""
+    return output.text(getattr(enclosure, end), up=end == "upper")
 
 
-def _draw(risks: Mapping[str, Risk], title: str, path: Path) -> None:
+def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
+    """Return the advantages and the false negatives in JSON."""
+    return {
+        "advantage": {name: asdict(each.advantage()) for name, each in risks.items()},
+        "false_negatives": [
+            {
+                "false_positives": rate,
+                **{name: asdict(each.false_negatives(rate)) for name, each in risks.items()},
+            }
+            for rate in rates
+        ],
+    }
+
+
+def _draw_trade_off(risks: Mapping[str, Risk], title: str, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
     lines = [

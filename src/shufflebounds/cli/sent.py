@@ -78,7 +78,7 @@ def question(
             *options,
             *(K_JOINT, RATE, PART),
             *(
-                option(flag(name), _type(own_options[name]), "", section=PARAMETERS)
+                option(flag(name), _option_type(own_options[name]), "", section=PARAMETERS)
                 for name in own_options
             ),
             owners=owners,
@@ -123,15 +123,15 @@ def _deployment(
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:
     """Return the mechanism; reads the files that it names."""
-    content = _content(name, own.items())
+    content = _mechanism_content(name, own.items())
     if name in COMPOSITIONS_OF_PARTS and not parts:
         raise ValueError(f"Missing option '--part' of {name}, to be given once for each part.")
     if parts:
-        content["parts"] = [_part(text, name) for text in parts]
+        content["parts"] = [_part_content(text, name) for text in parts]
     return parse(content)
 
 
-def _content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return a mechanism as configurations have it, with pairs of a parameter and its value."""
     takes, content = parameters(name), {"type": name}
     for key, value in pairs:
@@ -144,7 +144,7 @@ def _content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _part(text: str, composition: str) -> dict[str, Any]:
+def _part_content(text: str, composition: str) -> dict[str, Any]:
     """Return a part such as ``0.5 krr k=10`` of a composition, as configurations have it."""
     number = COMPOSITIONS_OF_PARTS.get(composition, "share")
     try:
@@ -160,10 +160,10 @@ def _part(text: str, composition: str) -> dict[str, Any]:
             f"got {text!r}"
         ) from None
     try:
-        content = _content(name.lower(), pairs)
+        content = _mechanism_content(name.lower(), pairs)
         takes = parameters(name.lower())
         for key in content.keys() & takes.keys():
-            content[key] = _type(takes[key]).convert(content[key], None, None)
+            content[key] = _option_type(takes[key]).convert(content[key], None, None)
         return {**first, "mechanism": parse(content).plain()}
     except click.ClickException as error:
         raise ValueError(f"--part {text!r}: {error.message}") from None
@@ -171,7 +171,7 @@ def _part(text: str, composition: str) -> dict[str, Any]:
         raise ValueError(f"--part {text!r}: {error}") from None
 
 
-def _type(parameter: Parameter) -> click.ParamType:
+def _option_type(parameter: Parameter) -> click.ParamType:
     """Return the type of the option."""
     types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
     return types.get(parameter.type, click.STRING)

@@ -28,8 +28,8 @@ from shufflebounds.cli.deployment import SOME_EPS0, Deployment
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.protocols.base import Candidate
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
 DIVERGENCE_BOUNDS = ("tight", *PAIR_BOUNDS)
@@ -58,7 +58,7 @@ def solve_epsilon(
     """Return ε at δ; with ``claim``, also write a file of claims."""
     if claim is not None:
         require_verifiable(deployment)
-    computed = at_most_blanket(_evaluated(deployment, "epsilon", rtol, delta=delta))
+    computed = at_most_blanket(_divergences(deployment, "epsilon", rtol, delta=delta))
     answers, notes = within_eps0(computed, deployment.protocol.eps0, deployment.times)
     if claim is None:
         return Solution(answers, notes)
@@ -71,17 +71,17 @@ def solve_delta(deployment: Deployment, eps: float, rtol: float | None, output: 
     if eps >= pure_eps(deployment.protocol.eps0, deployment.times):
         bounds = deployment.bounds(DIVERGENCE_BOUNDS)
         return Solution(dict.fromkeys(bounds, Answer(Enclosure(0.0, 0.0))))
-    return Solution(at_most_blanket(_evaluated(deployment, "delta", rtol, eps=eps)))
+    return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
 def solve_renyi(
     deployment: Deployment, order: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the Rényi divergence of an order."""
-    return Solution(_evaluated(deployment, "renyi", rtol, order=order))
+    return Solution(_divergences(deployment, "renyi", rtol, order=order))
 
 
-def _evaluated(
+def _divergences(
     deployment: Deployment, quantity: str, rtol: float | None, **target: float
 ) -> dict[str, Answer]:
     """Return the answers about a divergence of all rounds."""
@@ -102,27 +102,21 @@ def solve_eps0(
     n, rounds = deployment.honest, deployment.times
     ask = partial(calibration.largest_eps0, eps=eps, delta=delta, n=n, rounds=rounds, rtol=width)
 
-    def of_pair(bound: Bound, place: int) -> Answer:
-        """Return the answer of the coarsest reports that is as narrow as the finest must be."""
-        for candidate in deployment.coarse_to_fine():
-
-            def decomposition(eps0: float, source: Deployment = candidate) -> Decomposition:
-                return pairs_of_rounds(bound, replace(source, eps0=eps0))[place].decomposition
-
-            answer = attempt(partial(ask, decomposition))
-            ends = answer.enclosure
-            if ends.relative_width <= width or ends.lower == validation.MAX_EPS0:
-                break
-        return answer
-
     def of_bound(bound: Bound) -> Answer:
+        def pairs(eps0: float) -> tuple[Candidate, ...]:
+            return pairs_of_rounds(bound, replace(deployment, eps0=eps0))
+
         # Whatever one of the pairs rules out is ruled out.
-        coarsest = replace(next(deployment.coarse_to_fine()), eps0=SOME_EPS0)
-        pairs = enumerate(pairs_of_rounds(bound, coarsest))
-        each = (replace(of_pair(bound, place), others=pair.others) for place, pair in pairs)
+        each = (
+            replace(
+                attempt(partial(ask, lambda eps0, place=place: pairs(eps0)[place].decomposition)),
+                others=pair.others,
+            )
+            for place, pair in enumerate(pairs(SOME_EPS0))
+        )
         return smallest(each, safe_end(bound.name, "lower"))
 
-    answers = _search(
+    answers = _searched_answers(
         deployment,
         of_bound,
         partial(ask, lambda eps0: replace(deployment, eps0=eps0).randomizer),
@@ -138,7 +132,7 @@ def solve_users(
     """Return the fewest users that meet a target, those who collude among them."""
     rounds = deployment.times
     target = FewestUsers(validation.eps(eps), validation.delta(delta), rounds)
-    answers = _search(
+    answers = _searched_answers(
         deployment,
         lambda bound: largest_of_pairs(bound.kind, pairs_of_rounds(bound, deployment), target),
         partial(calibration.fewest_users, deployment.randomizer, eps, delta, rounds=rounds),
@@ -165,10 +159,10 @@ def solve_rounds(
         return smallest(each, safe_end(bound.name, "lower"))
 
     of_mechanism = partial(ask, deployment.randomizer)
-    return Solution(_search(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
+    return Solution(_searched_answers(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
 
 
-def _search(
+def _searched_answers(
     deployment: Deployment,
     of_bound: Callable[[Bound], Answer],
     of_mechanism: Callable[[], Enclosure],
