@@ -49,7 +49,7 @@ from shufflebounds.divergence.window import round_down
 
 # Average number of heads, the users who report from d, that is tried first. Every aim is valid:
 # these constants decide how tight it is and what it costs (benchmarks/mechanisms.py).
-FIRST_HEADS = 4.0
+FIRST_HEADS = 2.0
 # Probability that there are no heads, as a share of the main term, at which the number of heads
 # aims.
 NO_HEADS_SHARE = 3e-4
@@ -316,15 +316,29 @@ def _cap_at_one(bound: float) -> float:
 def _maximum_over_inputs(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
     """Return an upper bound of the maximum over x, inf if round-off prevents any."""
     largest = 0.0
-    for member, held in _inputs(crowd):
+    for member, held in _inputs_by_spread(crowd, eps):
         remaining_law = _remaining_decomposition(member, held, aim.tau)
         if remaining_law is None:
             return math.inf
-        bound = _bound_for_input(member, remaining_law, eps, n, aim)
-        if math.isnan(bound):
-            return math.inf
+        # Inputs below the largest bound so far need no close bound.
+        for is_rough in (True, False):
+            bound = _bound_for_input(member, remaining_law, eps, n, aim, is_rough)
+            if math.isnan(bound):
+                return math.inf
+            if bound <= largest:
+                break
         largest = max(largest, bound)
     return largest
+
+
+def _inputs_by_spread(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]]:
+    """Return the inputs of others and their crowds by falling variance of (a − e^ε b)/R(x)."""
+
+    def variance(pair: tuple[Crowd, OtherInput]) -> float:
+        masses, values = _remaining_values(*pair, eps, np.zeros(crowd.c.size))
+        return float(masses @ np.clip(values, -1e100, 1e100) ** 2)
+
+    return sorted(_inputs(crowd), key=variance, reverse=True)
 
 
 def _remaining_decomposition(
@@ -346,7 +360,7 @@ def _remaining_decomposition(
 
 
 def _bound_for_input(
-    crowd: Crowd, remaining_law: Decomposition, eps: float, n: int, aim: Aim
+    crowd: Crowd, remaining_law: Decomposition, eps: float, n: int, aim: Aim, is_rough: bool
 ) -> float:
     """Return the bound if all others hold one input."""
     heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
@@ -359,7 +373,7 @@ def _bound_for_input(
     if aim.theta == 0.0:
         all_components = np.ones(remaining_law.c.size, dtype=np.bool_)
         return float(excess(remaining_law, math.expm1(eps), all_components)[1])
-    log_sum = _log_integral(g, n, aim, heads)
+    log_sum = _log_integral(g, n, aim, heads, is_rough)
     return combine_bounds((0.0, unshared), (0.0, math.inf), (-math.inf, log_sum), n)[1]
 
 
@@ -392,15 +406,16 @@ def _no_heads_term(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
     return min(bound, probability * remaining.upper * (1.0 + 8.0 * U))
 
 
-def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
+def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False) -> float:
     """Return an upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ, inf on failure.
 
-    Values are in units of 2^exponent, and so are θ, h and 1/η, which scale exactly.
+    The rough bound uses q(z) ≤ q(θ). Values are in units of 2^exponent, and so are θ, h and 1/η,
+    which scale exactly.
     """
     exponent = int(g.exponent)
     theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
     eta = math.ldexp(aim.eta, -exponent)
-    if g.values.size > 2 * CELLS:
+    if g.values.size > 2 * CELLS and not is_rough:
         g = compress(g, tilt(g, theta).weights, CELLS)[1]
     points = Points.of(g.as_row(), np.array([float(n)]), np.array([theta]))
     if not points.usable().all():
@@ -411,9 +426,11 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float) -> float:
     tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
     spend(1e6 + 10.0 * aim.modes)
     t = np.arange(aim.modes + 1.0) * step
-    modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
-    samples = sample(points, modes, np.array([step]))
-    log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
+    log_q = np.zeros(t.size)
+    if not is_rough:
+        modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
+        samples = sample(points, modes, np.array([step]))
+        log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
     log_terms = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
     weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
     total = float(np.sum(weight * np.exp(np.maximum(log_terms, -700.0))))
