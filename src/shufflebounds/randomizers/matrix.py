@@ -26,7 +26,7 @@ from shufflebounds.randomizers.base import (
     Randomizer,
     single_blanket,
 )
-from shufflebounds.randomizers.crowds import missing_property
+from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.joint import Joint
 
 # A name, the rows a, b and c, and the relative uncertainty of their entries.
