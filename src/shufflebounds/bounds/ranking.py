@@ -26,7 +26,7 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.protocols.base import Calibrated, MultiMessage
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.crowds import missing_property
+from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel

@@ -15,15 +15,13 @@ import contextlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shufflebounds.core import validation
+from shufflebounds.core.masses import read_masses
 from shufflebounds.core.products import (
     NEARLY_EQUAL,
     SMALLEST_MASS,
@@ -99,7 +97,7 @@ class Decomposition:
     def __post_init__(self) -> None:
         rounded = False
         for name in "abc":
-            masses, inexact = _read_masses(name, getattr(self, name))
+            masses, inexact = read_masses(name, getattr(self, name))
             object.__setattr__(self, name, masses)
             rounded = rounded or inexact
         if not self.a.shape == self.b.shape == self.c.shape:
@@ -461,31 +459,6 @@ def _scaled(name: str, weight: float, masses: FloatArray) -> FloatArray:
     return weight * masses
 
 
-def _read_masses(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
-    """Return a read-only float64 copy, shape (J,), and whether any mass had to be rounded.
-
-    Fractions, Decimals and numbers of more digits are rounded to the nearest float. Raises
-    ValueError unless `values` is a one-dimensional array of masses >= 0. Text, truth values and
-    masked arrays are refused, too.
-    """
-    array, rounded = _floats(name, values)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"{name} must be a one-dimensional, non-empty array, got shape {array.shape}"
-        )
-    wrong = array[~(np.isfinite(array) & (array >= 0.0))]
-    if wrong.size:
-        raise ValueError(f"{name} must hold masses >= 0, got {float(wrong[0])!r}")
-    tiny = array[(array > 0.0) & (array < SMALLEST_MASS)]
-    if tiny.size:
-        raise ValueError(
-            f"{name} must hold masses of 0 or >= 1e-300, got {float(tiny[0])!r}, "
-            "too small for floating point"
-        )
-    array.flags.writeable = False
-    return array, rounded
-
-
 def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
     """Return a read-only copy of truth values, shape (J,), that are true only where `equal` is.
 
@@ -504,45 +477,6 @@ def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
     raise ValueError(
         f"tied must hold a truth value per component, true only where a = b, got {tied!r}"
     )
-
-
-def _floats(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
-    """Return the numbers as a new float64 array, and whether any was rounded; ValueError if none.
-
-    Positive numbers that would round to 0 raise ValueError, too.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be an array without a mask, got {values!r}")
-    # NumPy would convert truth values and masked entries of a list of floats into floats.
-    if isinstance(values, list | tuple) and any(
-        isinstance(value, bool | np.bool_ | np.ma.MaskedArray) for value in values
-    ):
-        raise _not_numbers(name, values)
-    try:
-        exact = np.asarray(values)
-        if exact.dtype.kind not in "fiuO" or (
-            exact.dtype.kind == "O" and not all(map(_is_number, exact.flat))
-        ):
-            raise _not_numbers(name, values)
-        with np.errstate(over="ignore", under="ignore"):
-            array = np.array(exact, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _not_numbers(name, values) from None
-    rounded = array != exact
-    underflow = rounded & (array == 0.0)
-    if underflow.any():
-        raise ValueError(f"{name} must hold masses of 0 or >= 1e-300, got {exact[underflow][0]!r}")
-    return array, bool(rounded.any())
-
-
-def _is_number(value: object) -> bool:
-    """Return whether `value` is a number and no truth value."""
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
-
-
-def _not_numbers(name: str, values: object) -> ValueError:
-    """Return the error to raise. It is made only then, as formatting an array takes long."""
-    return ValueError(f"{name} must be an array of numbers, got {values!r}")
 
 
 def _entry_error(rel_err: object, rounded: bool, off: float) -> float:

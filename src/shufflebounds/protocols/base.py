@@ -15,7 +15,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, named_inputs
-from shufflebounds.randomizers.crowds import Composition
+from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 
 # Factor that rounds p, β and q up after a few roundings. Larger numbers describe the protocol, too.

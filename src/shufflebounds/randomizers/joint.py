@@ -32,12 +32,14 @@ from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ra
 from shufflebounds.divergence.coordinates import pattern_count
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, single_blanket
 from shufflebounds.randomizers.coarsening import coarsened
-from shufflebounds.randomizers.crowds import (
+from shufflebounds.randomizers.composition import (
     Composition,
     check_parts,
     check_sizes,
-    combinations,
     combine_dataset_pairs,
+)
+from shufflebounds.randomizers.crowds import (
+    combinations,
     coordinate_crowds,
     coordinate_kinds,
     equal_places,

@@ -6,10 +6,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
+from shufflebounds.core.masses import read_masses
 from shufflebounds.core.products import NEARLY_EQUAL, SMALLEST_MASS, SUM_TOLERANCE, U, relative_gap
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers.base import (
@@ -27,7 +26,7 @@ from shufflebounds.randomizers.base import (
     Randomizer,
     single_blanket,
 )
-from shufflebounds.randomizers.crowds import missing_property
+from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.joint import Joint
 
 # A name, the rows a, b and c, and the relative uncertainty of their entries.
@@ -221,42 +220,13 @@ class MatrixRandomizer(Randomizer):
 
 def _check_matrix(rows: ArrayLike) -> NDArray[np.float64]:
     """Return a read-only copy; raise ValueError if it is no matrix of probabilities."""
-    if _is_masked(rows):
-        raise ValueError("P must be a table without a mask, got one in which entries are masked")
-    try:
-        table = np.array(rows)
-    except ValueError:
-        raise ValueError(f"P must be a table with rows of equal length, got {rows!r}") from None
-    matrix = table.astype(np.float64) if table.dtype.kind in "iuf" else _read_reals(rows)
-    if matrix.ndim != 2 or len(matrix) < 2 or not matrix.size:
-        raise ValueError(f"P must have two dimensions and at least two rows, got {matrix.shape}")
-    wrong = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0.0)))
-    tiny = np.argwhere((matrix > 0.0) & (matrix < SMALLEST_MASS))
-    for place, allowed in ((wrong, "numbers >= 0"), (tiny, f"0 or numbers >= {SMALLEST_MASS:g}")):
-        if place.size:
-            x, y = place[0].tolist()
-            raise ValueError(f"P must hold {allowed}, got {float(matrix[x, y])!r} in row {x}")
+    matrix, _ = read_masses("P", rows, dimensions=2)
+    if len(matrix) < 2:
+        raise ValueError(f"P must have at least two rows, got {len(matrix)}")
     for x, row in enumerate(matrix.tolist()):
         if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
             raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
-    matrix.flags.writeable = False
     return matrix
-
-
-def _is_masked(values: object) -> bool:
-    """Return whether any of the values has a mask, which NumPy would ignore."""
-    if isinstance(values, list | tuple):
-        return any(map(_is_masked, values))
-    return isinstance(values, np.ma.MaskedArray)
-
-
-def _read_reals(rows: ArrayLike) -> NDArray[np.float64]:
-    """Return rows of Python's real numbers, such as fractions; raise ValueError for other types."""
-    entries = np.array(rows, dtype=object)
-    for entry in entries.flat:
-        if isinstance(entry, bool | np.bool_) or not isinstance(entry, Real | Decimal):
-            raise ValueError(f"P must hold real numbers, got {entry!r}")
-    return entries.astype(np.float64)
 
 
 def _distinct_decompositions(

@@ -15,14 +15,16 @@ from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers.accuracy import Spread
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer
-from shufflebounds.randomizers.crowds import (
+from shufflebounds.randomizers.composition import (
     Composition,
     check_parts,
     check_sizes,
     combine_dataset_pairs,
+    missing_property,
+)
+from shufflebounds.randomizers.crowds import (
     coordinate_crowds,
     coordinate_kinds,
-    missing_property,
     name_by_differing,
     parallel_crowd,
     single_crowds,

@@ -455,6 +455,16 @@ def test_matrix_only_of_small_domains(kind):
     np.testing.assert_allclose(largest.sum(axis=1), 1.0, rtol=1e-13)
 
 
+@pytest.mark.parametrize("noise", [0.2, 0.9, 0.9999, 1 - 1e-9])
+@pytest.mark.parametrize("size", [3, 5, 100, 10**5])
+def test_crowds_of_unary_encoding_share_as_much_as_blankets(noise, size):
+    randomizer = sb.UnaryEncoding(2.0, domain_size=size, noise=noise)
+    [crowd] = randomizer.crowds()
+    shared = math.fsum(randomizer.blanket().c)
+    assert math.fsum(crowd.c) <= shared * (1.0 + 2.0 * crowd.rel_err)
+    assert math.fsum(crowd.c) == pytest.approx(shared, rel=1e-12)
+
+
 @pytest.mark.parametrize("size", [2, 4, None])
 def test_unary_encoding_has_the_others_among_its_choices(size):
     """Bits whose chances are those of OUE, RAPPOR and BLH have their decompositions."""

@@ -21,7 +21,7 @@ from shufflebounds.core import decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.randomizers import joint as joint_size
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.crowds import inputs_are_alike
+from shufflebounds.randomizers.composition import inputs_are_alike
 from shufflebounds.randomizers.joint import Joint, repeated
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 

@@ -173,8 +173,8 @@ def test_zeros_that_tell_make_every_epsilon_too_small():
 
 MISTAKES = [
     ([[0.5, 0.5]], "at least two rows"),
-    ([0.5, 0.5], "two dimensions"),
-    ([[], []], "two dimensions"),
+    ([0.5, 0.5], "2-dimensional array"),
+    ([[], []], "2-dimensional array"),
     ([[0.5, 0.5], [1.0]], "rows of equal length"),
     ([[0.5, 0.5], ["a", 0.5]], "real numbers, got 'a'"),
     ([["0.5", "0.5"], ["0.5", "0.5"]], "real numbers, got '0.5'"),
@@ -183,13 +183,13 @@ MISTAKES = [
     ([[0.5, 0.5], [0.5 + 0.1j, 0.5]], "real numbers, got "),
     (np.eye(2, dtype=bool), "real numbers, got True"),
     (np.array([[True, Fraction(0)], [0.5, 0.5]], dtype=object), "real numbers, got True"),
-    ([[0.5, 0.5], [1.5, -0.5]], "numbers >= 0, got -0.5 in row 1"),
-    ([[0.5, 0.5], [math.nan, 0.5]], "numbers >= 0, got nan in row 1"),
-    ([[0.5, 0.5], [math.inf, 0.5]], "numbers >= 0, got inf in row 1"),
+    ([[0.5, 0.5], [1.5, -0.5]], "masses >= 0, got -0.5 in row 1"),
+    ([[0.5, 0.5], [math.nan, 0.5]], "masses >= 0, got nan in row 1"),
+    ([[0.5, 0.5], [math.inf, 0.5]], "masses >= 0, got inf in row 1"),
     ([[0.5, 0.5], [0.5, 0.4]], "rows that sum to 1, got 0.9 in row 1"),
-    (np.ma.array([[0.5, 0.5], [0.3, 0.7]], mask=[[0, 0], [0, 1]]), "table without a mask"),
-    ([[0.5, 0.5], np.ma.array([0.3, 0.7], mask=[0, 1])], "table without a mask"),
-    ([[1.0, 1e-310], [0.5, 0.5]], "0 or numbers >= 1e-300, got 1e-310 in row 0"),
+    (np.ma.array([[0.5, 0.5], [0.3, 0.7]], mask=[[0, 0], [0, 1]]), "array without a mask"),
+    ([[0.5, 0.5], np.ma.array([0.3, 0.7], mask=[0, 1])], "array without a mask"),
+    ([[1.0, 1e-310], [0.5, 0.5]], "masses of 0 or >= 1e-300, got 1e-310 in row 0"),
 ]
 
 
