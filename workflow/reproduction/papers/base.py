@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module, resources
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -73,11 +74,12 @@ class Research:
     def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
         """The introduction of the page of claims, as Markdown, and all claims.
 
-        This imports the paper's ``claims`` module.
+        This imports the paper's ``claims`` module, if there is one.
         """
         from reproduction.papers.judging import claim_of
 
-        measures = import_module(f"{self.package}.claims").MEASURES
+        module = f"{self.package}.claims"
+        measures = import_module(module).MEASURES if find_spec(module) else {}
         panel = self._yaml.get("panel", "eps0")
         claims = tuple(
             claim_of(entry, panel, measures.get(entry["name"])) for entry in self._yaml["claims"]

@@ -1,4 +1,4 @@
-"""The page of a paper's claims in Markdown: a summary and a paragraph for each claim."""
+"""The page of a paper's claims in Markdown: a summary and a section for each claim."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MARKS = {REPRODUCED: "✓", IN_PART: "◐", NOT_REPRODUCED: "✗", NOT_MEASURED:
 
 RULES = """\
 A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
-one comparison at that value). Names such as `upper` are bounds of the library. Certified ε are
-enclosures: a point counts for a claim only if the whole enclosure does, against it only if the
+one comparison at that value). Names such as `upper` are bounds of the library. Certified numbers
+are enclosures: a point counts for a claim only if the whole enclosure does, against it only if the
 whole enclosure does, and is undecided otherwise. Percentages are those of the less favourable end,
 rounded against the claim. A claim about every setting is *reproduced* if it holds at every point,
 *reproduced in part* if it holds at every point of some panel, else *not reproduced*.
@@ -30,7 +30,7 @@ MAX_LISTED_VALUES = 6
 
 
 def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]) -> str:
-    """The page: the paper, the run, the rules, a summary and a paragraph for each claim.
+    """The page: the paper, the run, the rules, a summary and a section for each claim.
 
     `judged` is what `judging.check` returns for `evidence`.
     """
@@ -50,21 +50,20 @@ def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidenc
         RULES,
         markdown_table(HEADER, summary),
     ]
-    paragraphs = (f"\n## {row.claim}\n\n{_paragraph(row)}\n" for row in rows)
-    return "\n".join(parts) + "".join(paragraphs)
+    return "\n".join(parts) + "".join(map(_section, rows))
 
 
-def _paragraph(row: Any) -> str:
-    """Everything on a claim that the summary does not have."""
-    sentences = [
-        f"{row.verdict.capitalize()} ({row.source}).",
-        f"Measure: {row.measure}",
-        f"Measured: **{row.measured}**." if row.measured else "",
-        f"Holds in {row.holds_in}." if row.holds_in else "",
-        f"{row.extreme[0].upper()}{row.extreme[1:]}." if row.extreme else "",
-        row.why,
+def _section(row: Any) -> str:
+    """Everything on a claim that the summary does not have: findings, measure, reasons."""
+    findings = [
+        f"**{row.verdict.capitalize()}** ({row.source})",
+        f": {row.measured}." if row.measured else ".",
+        f" Holds in {row.holds_in}." if row.holds_in else "",
     ]
-    return " ".join(filter(None, sentences))
+    extreme = f"{row.extreme[:1].upper()}{row.extreme[1:]}." if row.extreme else ""
+    reasons = " ".join(filter(None, [extreme, row.why]))
+    paragraphs = [f"## {row.claim}", "".join(findings), f"Measure: {row.measure}", reasons]
+    return "".join(f"\n{paragraph}\n" for paragraph in paragraphs if paragraph)
 
 
 def _run(evidence: Mapping[str, Evidence]) -> str:

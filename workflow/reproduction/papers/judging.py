@@ -159,7 +159,7 @@ class Condition:
                 is_level = panel == "eps0"
                 place = _place(mechanism, value) if is_level else f"{mechanism}, {panel} {value}"
                 panels.append(f"{place} ({' and '.join(counts)}, worst {self._percent(worst)})")
-        return f"It does not hold everywhere at {'; '.join(panels)}." if panels else ""
+        return f"Exceptions: {'; '.join(panels)}." if panels else ""
 
     @property
     def _wants_less(self) -> bool:

@@ -462,9 +462,9 @@ def test_the_page_and_the_table_have_every_claim():
             f"| {claims_page.MARKS[found.verdict]}\N{NO-BREAK SPACE}**{found.verdict}** |"
             in summary
         )
-        paragraph = lines[lines.index(f"## {found.claim}") + 2]
+        section = text.split(f"\n## {found.claim}\n")[1].split("\n## ")[0]
         assert all(
-            part in paragraph for part in (found.source, found.measure, found.measured, found.why)
+            part in section for part in (found.source, found.measure, found.measured, found.why)
         )
     assert "δ = 1e-06; ε₀ = 4; 3 numbers of users from 1000 to 100000" in text
     assert "shufflebounds 1.2.3" in text

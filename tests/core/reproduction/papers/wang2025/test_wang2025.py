@@ -110,7 +110,7 @@ def test_messages_without_an_eps0_are_points_too():
     assert judged.extreme == "worst: m, n = 100, m = 3; best: m, n = 100, m = 3"
     missed = Condition("at_least", 0.95).judge(found)
     assert missed.verdict == NOT_REPRODUCED
-    assert missed.why == "It does not hold everywhere at m (1 of 1 points fail, worst 90.0 %)."
+    assert missed.why == "Exceptions: m (1 of 1 points fail, worst 90.0 %)."
 
 
 def test_one_dataset_refutes_theorem_1():
