@@ -12,6 +12,14 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/report.smk"
 
 
+onstart:
+    # Snakemake's limit of jobs per second makes it look through all waiting jobs once a second for
+    # each job that has ended. No option turns that off. For 500 jobs of a second on two cores it took
+    # 36 s of CPU time instead of 13 s.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
+
+
 rule all:
     """Every curve, figure, table and claim of every paper."""
     default_target: True

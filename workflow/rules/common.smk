@@ -28,7 +28,7 @@ def or_exit(function, *arguments):
 
 
 # Snakemake would take the last of two equal keys, and run the Python of a file with expressions.
-ON_DISK = {} if IS_MODULE else or_exit(loading.load, Path("config.yaml"))
+ON_DISK = {} if IS_MODULE else or_exit(loading.read, Path("config.yaml"))
 
 
 configfile: "config.yaml"

@@ -208,7 +208,7 @@ def told(folder, text) -> str | None:
     file = folder / "config.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     try:
-        loading.load(file)
+        loading.read(file)
     except ConfigError as mistake:
         sentence = str(mistake).replace(str(file), file.name)
     else:
@@ -300,4 +300,4 @@ def test_slips_of_an_editor_are_told_in_one_line(tmp_path_factory, file, slips):
 
 @pytest.mark.parametrize("file", OUR_FILES, ids=lambda file: file.name)
 def test_our_own_files_pass(file):
-    loading.load(file)
+    loading.read(file)

@@ -90,8 +90,9 @@ def finished(tmp_path_factory):
     wrong.mkdir(parents=True)
     (wrong / "__init__.py").write_text("raise ImportError('the wrong library')", encoding="utf-8")
     checkout = Checkout.make(folder / "checkout")
-    run = checkout.snakemake("--cores", "2", PYTHONPATH=str(wrong.parent))
+    run = checkout.snakemake("--cores", "2", "--verbose", PYTHONPATH=str(wrong.parent))
     assert run.returncode == 0, run.stderr
+    (folder / "messages").write_text(run.stderr, encoding="utf-8")
     return checkout
 
 
@@ -108,6 +109,14 @@ def checkout(finished):
     for path, content in kept.items():
         if path.read_bytes() != content:
             path.write_bytes(content)
+
+
+def test_waiting_jobs_are_looked_through_only_when_a_job_has_ended(finished):
+    """Snakemake's limit on starts per second would do so ever more often as a run goes on."""
+    messages = (finished.path.parent / "messages").read_text(encoding="utf-8")
+    ended = messages.count("Finished jobid:")
+    assert ended > len(EVERYTHING) / 2
+    assert messages.count("Ready jobs:") <= ended + 1
 
 
 def test_a_run_leaves_curves_figures_logs_and_benchmarks(finished):

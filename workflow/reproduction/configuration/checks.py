@@ -67,7 +67,7 @@ def join_papers(config: dict[str, Any], folders: Sequence[Path], origin: str = "
         for i, folder in enumerate(folders):
             file = folder / f"{paper}.yaml"
             if file.is_file() and (i == 0 or paper not in config):
-                config[paper] = loading.merge(loading.load(file), config.get(paper, {}))
+                config[paper] = loading.merge(loading.read(file), config.get(paper, {}))
                 break
 
 
@@ -210,7 +210,9 @@ def _check_formulas(place: str, node: Any) -> None:
     """Raise ValueError for a text with an unpaired $, of which Matplotlib makes no formula."""
     if isinstance(node, Mapping):
         for key, value in node.items():
-            _check_formulas(f"{place}.{key}".removeprefix("."), value)
+            # Captions stand below the figures, as Markdown and LaTeX.
+            if key != "caption":
+                _check_formulas(f"{place}.{key}", value)
     elif isinstance(node, list):
         for i, entry in enumerate(node):
             _check_formulas(f"{place}[{i}]", entry)

@@ -17,7 +17,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST_VALUES = 100_000
 
 
-def load(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
     """Return the content of a file; ConfigError for what YAML refuses or takes silently."""
     try:
         text = path.read_text(encoding="utf-8")
