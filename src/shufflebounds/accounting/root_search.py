@@ -27,8 +27,6 @@ FINEST = 1e-12
 MAX_ROUNDS = 60
 # Relative width of D at the root that is aimed at, as a share of what the width wanted allows.
 SHARE = 0.9
-# Factor by which that share shrinks from one fine probe to the next.
-NARROWING = 0.5
 # Fall of log D from the root to the point further on, in units of the width of D at the root.
 FALL = 40.0
 # Smallest fall of log D from the root to that point, for roots near 0.
@@ -117,7 +115,7 @@ class Search:
         self._excesses: list[_Excess] = []
         self._aims: dict[float, float] = {}
         self._widths = [math.inf]
-        self._rounds, self._share = 0, SHARE
+        self._rounds = 0
         # The relative width of D that tells on which side of the root a place is.
         self._side_aim = COARSEST
 
@@ -176,21 +174,12 @@ class Search:
         if not -math.inf < slope < 0.0:
             return [Probe(self._inside(eps), COARSEST)]
         # What the width wanted amounts to, as a difference of log D.
-        need = -self._share * self._rtol * abs(eps) * slope
+        need = -SHARE * self._rtol * abs(eps) * slope
         if doubt > FINE_AT_ONCE * need:
             return [Probe(self._inside(eps), _within(0.2 * doubt))]
-        self._share *= NARROWING
         root = Probe(self._inside(eps), _within(need))
         fall = min(max(FALL * need, SMALLEST_FALL), LARGEST_FALL)
         further = min(root.eps - fall / slope, 0.5 * (root.eps + self._end), LARGEST_EPS)
-        is_known = any(
-            root.eps < x.eps
-            and -3.0 * fall < x.middle < -0.3 * fall
-            and x.noise < SUPPORT_SHARE * fall
-            for x in self._excesses
-        )
-        if is_known:
-            return [root]
         return [root, Probe(further, _within(SUPPORT_SHARE * fall))]
 
     def _inside(self, eps: float) -> float:
@@ -221,17 +210,13 @@ class Search:
         return Probe(middle, self._side_aim)
 
     def _interpolated(self) -> Start:
-        """Return a guess of the root from the two or three probes closest to it."""
+        """Return a guess of the root from the two probes closest to it."""
         near, *others = sorted(self._excesses, key=lambda x: abs(x.middle) + x.noise)
         others = [x for x in others if x.is_comparable(near)]
         slope = others[0].slope_to(near) if others else self._guess.slope
         if not -math.inf < slope < 0.0:
             return Start(math.nan, slope)
         eps, doubt = near.eps - near.middle / slope, SECANT_ERROR * abs(near.middle)
-        third = next((x for x in others[1:] if x.is_comparable(others[0])), None)
-        if third is not None:
-            secant, eps = eps, _inverse_quadratic_root(near, others[0], third)
-            doubt = min(doubt, abs((eps - secant) * slope))
         return Start(eps, slope, doubt + near.noise)
 
 
@@ -250,15 +235,6 @@ class _Excess(NamedTuple):
     def slope_to(self, other: _Excess) -> float:
         """Return the slope of the secant."""
         return (other.middle - self.middle) / (other.eps - self.eps)
-
-
-def _inverse_quadratic_root(*points: _Excess) -> float:
-    """Return the value at 0 of ε as a quadratic function of log D − log δ, given three points."""
-    root = 0.0
-    for point in points:
-        others = [x.middle for x in points if x is not point]
-        root += point.eps * math.prod(x / (x - point.middle) for x in others)
-    return root
 
 
 def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None:
