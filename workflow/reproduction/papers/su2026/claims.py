@@ -360,7 +360,7 @@ def dependent_counts(_: Evidence) -> Judgement:
         "comparisons",
         f"the total variation distance from the right law is {first} for independent counts, and "
         f"{second} for the correction as printed",
-        f"of n = {n} users at e^ε₀ = {RATIO}",
+        f"for n = {n} users at e^ε₀ = {RATIO}",
     )
 
 
