@@ -28,7 +28,7 @@ LABELS: Mapping[str, str] = {
 }
 
 
-def best_mechanisms(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
+def best_mechanisms_table(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
     """A row for each ε, number of values and number of users; errors are over the curator's."""
     rows = []
     for eps, values, n in itertools.product(parameters.eps, parameters.values, parameters.n):
@@ -70,7 +70,7 @@ def _described(choice: Choice) -> str:
     return " ".join([choice.name, *(f"{value:.6g}" for value in free.values())])
 
 
-def page(frame: pd.DataFrame) -> Page:
+def best_mechanisms_page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     cap = f" and $\\varepsilon_0\\le{first['most_eps0']:g}$" if first["most_eps0"] < 300.0 else ""
     return Page.of(
@@ -93,14 +93,14 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def best_mechanisms_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """A map for every ε: values upwards, users to the right."""
-    views = [_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
+    views = [_best_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
     quantity = "squared error over that of a trusted curator"
     return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
 
 
-def _view(panel: pd.DataFrame, eps: str) -> View:
+def _best_view(panel: pd.DataFrame, eps: str) -> View:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
@@ -122,4 +122,6 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
     )
 
 
-CODE = {BestMechanisms: TableCode(best_mechanisms, page, sheet)}
+CODE = {
+    BestMechanisms: TableCode(best_mechanisms_table, best_mechanisms_page, best_mechanisms_sheet)
+}

@@ -62,7 +62,7 @@ def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
     return KRR(values, math.log(m - values + 1.0)) if m > values else None
 
 
-def calibrations(parameters: Calibrations, _: Context | None = None) -> pd.DataFrame:
+def calibrations_table(parameters: Calibrations, _: Context | None = None) -> pd.DataFrame:
     """A row for each ε and mechanism; errors are total, over the curator's.
 
     ``l``, ``eps0``, ``certified`` (ε) and ``error`` are those of the authors' calibration, empty
@@ -96,7 +96,7 @@ def calibrations(parameters: Calibrations, _: Context | None = None) -> pd.DataF
     return pd.DataFrame(rows)
 
 
-def page(frame: pd.DataFrame) -> Page:
+def calibrations_page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     return Page.of(
         frame,
@@ -128,7 +128,7 @@ def _if_calibrated(cell: Callable[[Row], str]) -> Callable[[Row], str]:
     return lambda row: "none" if math.isnan(row["error"]) else cell(row)
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def calibrations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     lines = []
     for (mechanism, column), (label, bound, name) in LINES.items():
         rows = frame[frame["mechanism"] == mechanism]
@@ -145,4 +145,4 @@ def sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error over a curator's")
 
 
-CODE = {Calibrations: TableCode(calibrations, page, sheet)}
+CODE = {Calibrations: TableCode(calibrations_table, calibrations_page, calibrations_sheet)}
