@@ -233,36 +233,35 @@ def claim_of(entry: Mapping[str, Any], panel: str, function: Measure | None) -> 
     Raises ValueError for a claim with two measures, or with none and no reason for that.
     """
     fields = dict(entry)
-    compare = condition = None
-    sentences = [fields.pop("measure", "")]
-    for kind in ("saves", "exceeds"):
-        if kind in fields:
-            compare = _comparison(fields.pop(kind), saves=kind == "saves")
-            sentences.insert(0, f"{compare.words}.")
-    for kind in COMPARISONS:
-        if kind in fields:
-            condition = Condition(kind, fields.pop(kind))
-            sentences.append(condition.words)
-    if fields.get("refutable"):
-        sentences.append("One failure refutes it.")
-    claim = Claim(
+    comparisons = [
+        _comparison(fields.pop(kind), saves=kind == "saves")
+        for kind in ("saves", "exceeds")
+        if kind in fields
+    ]
+    conditions = [Condition(kind, fields.pop(kind)) for kind in COMPARISONS if kind in fields]
+    sentences = [
+        *(f"{compare.words}." for compare in comparisons),
+        fields.pop("measure", ""),
+        *(condition.words for condition in conditions),
+        "One failure refutes it." if fields.get("refutable") else "",
+    ]
+    measure = " ".join(filter(None, sentences))
+    has_measure = not measure.startswith("None: ")
+    if len(comparisons) + (function is not None) != has_measure:
+        raise ValueError(f"claim {entry['name']} must have one measure or say why it has none")
+    return Claim(
         **fields,
-        measure=" ".join(filter(None, sentences)),
-        compare=compare,
+        measure=measure,
+        compare=next(iter(comparisons), None),
         function=function,
-        condition=condition,
+        condition=next(iter(conditions), None),
         panel=panel,
     )
-    measures = [measure for measure in (compare, function) if measure]
-    if len(measures) != (0 if claim.measure.startswith("None: ") else 1):
-        raise ValueError(f"claim {claim.name} must have one measure or say why it has none")
-    return claim
 
 
 def _comparison(entry: Mapping[str, Any], saves: bool) -> Comparison:
-    options = dict(entry)
-    bound, others = options.pop("bound"), tuple(options.pop("others"))
-    return Comparison(bound, others, saves, **options)
+    options = {key: value for key, value in entry.items() if key not in ("bound", "others")}
+    return Comparison(entry["bound"], tuple(entry["others"]), saves, **options)
 
 
 def check(

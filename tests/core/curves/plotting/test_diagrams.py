@@ -19,8 +19,8 @@ TEXTS = [text for row in GIVEN["rows"] for text in row.values()]
 
 @pytest.fixture(scope="module")
 def sheet():
-    frame = methods.arrows(Methods.model_validate(GIVEN), None)
-    return methods.sheet(frame, "Methods")
+    frame = methods.methods_table(Methods.model_validate(GIVEN), None)
+    return methods.methods_sheet(frame, "Methods")
 
 
 def test_no_two_texts_overlap_at_the_width_of_a_column(sheet):

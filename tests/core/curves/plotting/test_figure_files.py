@@ -8,7 +8,7 @@ from drawn_data import data, grid, laplace
 from PIL import Image
 from repository import ROOT
 
-from reproduction.papers.su2026.amplification_law import sheet as law_sheet
+from reproduction.papers.su2026.amplification_law import law_sheet
 from shufflebounds.curves.plotting import figures
 from shufflebounds.curves.plotting.sheets import of_curves
 

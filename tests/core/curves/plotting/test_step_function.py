@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn_data import laplace, step_function
 
-from reproduction.papers.su2026.amplification_law import sheet as law_sheet
+from reproduction.papers.su2026.amplification_law import law_sheet
 from shufflebounds.curves.plotting import figures
 
 

@@ -430,7 +430,10 @@ def test_every_claim_has_a_judge_or_says_that_it_has_no_measure(paper):
         assert has_measure != claim.measure.startswith("None: ")
 
 
-@pytest.mark.parametrize("fields", [{}, {"measure": "ε."}])
+TWO = {kind: {"bound": "upper", "others": ["clone"]} for kind in ("saves", "exceeds")}
+
+
+@pytest.mark.parametrize("fields", [{}, {"measure": "ε."}, TWO])
 def test_a_claim_without_one_measure_is_refused(fields):
     entry = {"name": "nothing", "source": "", "words": "", **fields}
     with pytest.raises(ValueError, match="claim nothing must have one measure or say why"):

@@ -38,7 +38,7 @@ def test_the_theorem_is_not_refuted(n, delta):
 
 @pytest.fixture(scope="module")
 def measured():
-    return tables.calibrations(Calibrations(values=K, n=N, eps=(0.5, 1.0), delta=DELTA))
+    return tables.calibrations_table(Calibrations(values=K, n=N, eps=(0.5, 1.0), delta=DELTA))
 
 
 def test_rows_and_lines(measured):

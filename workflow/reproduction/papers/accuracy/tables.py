@@ -28,7 +28,7 @@ LABELS: Mapping[str, str] = {
 }
 
 
-def _compute(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
+def best_mechanisms_table(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
     """A row for each ε, number of values and number of users; errors are over the curator's."""
     rows = []
     for eps, values, n in itertools.product(parameters.eps, parameters.values, parameters.n):
@@ -42,12 +42,25 @@ def _compute(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
         )
         best, second = ranking.choices[:2]
         krr = next(choice for choice in ranking.choices if choice.name == "krr")
-        errors = (best.mse.lower, best.mse.upper, second.mse.upper, krr.mse.upper)
-        row: list[float | str] = [eps, parameters.delta, parameters.most_eps0, values, n]
-        row += [best.name, _described(best), best.eps0.lower, _described(second)]
-        rows.append([*row, *(error / ranking.curator_mse for error in errors)])
-    columns = "eps delta most_eps0 values n best described eps0 second lower upper next krr"
-    return pd.DataFrame(rows, columns=columns.split())
+        curator = ranking.curator_mse
+        rows.append(
+            {
+                "eps": eps,
+                "delta": parameters.delta,
+                "most_eps0": parameters.most_eps0,
+                "values": values,
+                "n": n,
+                "best": best.name,
+                "described": _described(best),
+                "eps0": best.eps0.lower,
+                "second": _described(second),
+                "lower": best.mse.lower / curator,
+                "upper": best.mse.upper / curator,
+                "next": second.mse.upper / curator,
+                "krr": krr.mse.upper / curator,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _described(choice: Choice) -> str:
@@ -57,7 +70,7 @@ def _described(choice: Choice) -> str:
     return " ".join([choice.name, *(f"{value:.6g}" for value in free.values())])
 
 
-def _page(frame: pd.DataFrame) -> Page:
+def best_mechanisms_page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     cap = f" and $\\varepsilon_0\\le{first['most_eps0']:g}$" if first["most_eps0"] < 300.0 else ""
     return Page.of(
@@ -80,14 +93,14 @@ def _page(frame: pd.DataFrame) -> Page:
     )
 
 
-def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def best_mechanisms_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """A map for every ε: values upwards, users to the right."""
-    views = [_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
+    views = [_best_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
     quantity = "squared error over that of a trusted curator"
     return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
 
 
-def _view(panel: pd.DataFrame, eps: str) -> View:
+def _best_view(panel: pd.DataFrame, eps: str) -> View:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
@@ -109,4 +122,6 @@ def _view(panel: pd.DataFrame, eps: str) -> View:
     )
 
 
-CODE = {BestMechanisms: TableCode(_compute, _page, _sheet)}
+CODE = {
+    BestMechanisms: TableCode(best_mechanisms_table, best_mechanisms_page, best_mechanisms_sheet)
+}

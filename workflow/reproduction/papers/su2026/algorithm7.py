@@ -110,7 +110,7 @@ def printed_divisor(eps0: float) -> int:
     return 1200 if eps0 < 1.0 else 1000
 
 
-def measure(parameters: AlgorithmSeven, context: Context) -> pd.DataFrame:
+def algorithm7_table(parameters: AlgorithmSeven, context: Context) -> pd.DataFrame:
     """ε of the blankets and of the dataset pairs of mechanisms, certified and by the algorithm.
 
     A row for each mechanism, ε₀ and number of users. ``upper`` and ``lower`` are the certified
@@ -176,7 +176,7 @@ def _solve(
     raise ArithmeticError(f"no epsilon within a factor of {FACTORS[-1]:g} of {near!r}")
 
 
-def page(frame: pd.DataFrame) -> Page:
+def algorithm7_page(frame: pd.DataFrame) -> Page:
     """The page of a measurement: ε, how far the algorithm is off, and what it took."""
     off = {
         end: frame[f"algorithm_{end}"] / frame[end] * 100.0 - 100.0 for end in ("upper", "lower")
@@ -206,15 +206,15 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def algorithm7_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """ε against n, a column for each mechanism and ε₀; below, all divided by the upper bound."""
     groups = frame.groupby(["mechanism", "eps0"], sort=False)
     panels = [rows.sort_values("n") for _, rows in groups]
-    views = [[_view(rows, ratio=ratio) for rows in panels] for ratio in (False, True)]
+    views = [[_panel_view(rows, ratio=ratio) for rows in panels] for ratio in (False, True)]
     return Sheet(title, with_letters(views), "number of users $n$", "n", "ε")
 
 
-def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
+def _panel_view(rows: pd.DataFrame, *, ratio: bool) -> View:
     n = rows["n"].to_numpy(dtype=float)
     unit = rows["upper"].to_numpy(dtype=float) if ratio else np.ones(len(rows))
     return View(
@@ -235,8 +235,10 @@ def _view(rows: pd.DataFrame, *, ratio: bool) -> View:
 
 @cache
 def as_printed() -> pd.DataFrame:
-    """`measure` of the paper's 10-RR, from end to end of its figures."""
+    """`algorithm7_table` of the paper's 10-RR, from end to end of its figures."""
     parameters = AlgorithmSeven(
         mechanisms=("krr10",), eps0=(0.1, 4.0), n=(1_000, 10_000, 100_000), delta=1e-6
     )
-    return measure(parameters, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics()))
+    return algorithm7_table(
+        parameters, Context({"krr10": parse({"type": "krr", "k": 10})}, Numerics())
+    )

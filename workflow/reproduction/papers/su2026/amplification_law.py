@@ -24,7 +24,7 @@ MARGIN = 0.05
 SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
-def law(parameters: AmplificationVariable, context: Context) -> pd.DataFrame:
+def law_table(parameters: AmplificationVariable, context: Context) -> pd.DataFrame:
     """The cumulative distribution of L, one row per value, ascending; it ends at 1.
 
     ``value`` and ``cdf`` make a right-continuous step function. A continuous randomizer is binned:
@@ -49,7 +49,7 @@ def law(parameters: AmplificationVariable, context: Context) -> pd.DataFrame:
     )
 
 
-def page(frame: pd.DataFrame) -> Page:
+def law_page(frame: pd.DataFrame) -> Page:
     """Some quantiles of the law."""
     quantiles = [float(frame.loc[frame["cdf"] >= share, "value"].iloc[0]) for share in SHARES]
     first = frame.iloc[0]
@@ -64,7 +64,7 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def law_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """The distribution function, a line that rises upright where there is an atom."""
     first, steps = frame.iloc[0], frame.sort_values("value")
     value, cdf = (steps[name].to_numpy(float) for name in ("value", "cdf"))

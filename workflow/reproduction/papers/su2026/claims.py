@@ -36,7 +36,7 @@ from reproduction.papers.points import (
     saving,
     smallest,
 )
-from reproduction.papers.su2026 import algorithm7
+from reproduction.papers.su2026.algorithm7 import as_printed
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset as enumerated
 from shufflebounds.core.clones import standard_clone
@@ -360,7 +360,7 @@ def dependent_counts(_: Evidence) -> Judgement:
         "comparisons",
         f"the total variation distance from the right law is {first} for independent counts, and "
         f"{second} for the correction as printed",
-        f"of n = {n} users at e^ε₀ = {RATIO}",
+        f"for n = {n} users at e^ε₀ = {RATIO}",
     )
 
 
@@ -377,7 +377,7 @@ def count_distance(law: CountLaw, other: CountLaw) -> Fraction:
 
 def algorithm_step(_: Evidence) -> Judgement:
     """How far Algorithm 7 is off at the printed step, for the paper's 10-RR."""
-    table = algorithm7.as_printed()
+    table = as_printed()
     above = table["algorithm_upper"] / table["upper"] - 1.0
     below = 1.0 - table["algorithm_lower"] / table["lower"]
     worst = table.loc[(above + below).idxmax()]
@@ -393,7 +393,7 @@ def algorithm_step(_: Evidence) -> Judgement:
 
 def algorithm_error(_: Evidence) -> Judgement:
     """Whether the printed step meets the condition of the error bound, for the paper's 10-RR."""
-    table = algorithm7.as_printed()
+    table = as_printed()
     quotient = table["step"] / table["largest_step"]
     return judge_cases(
         quotient <= 1.0,

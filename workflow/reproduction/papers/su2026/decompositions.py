@@ -122,7 +122,7 @@ UNMARKED_LIMIT = "the limit of many columns, K → ∞. The paper does not mark 
 OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 prints"
 
 
-def gparv(parameters: Gparv, _: Context) -> pd.DataFrame:
+def gparv_table(parameters: Gparv, _: Context) -> pd.DataFrame:
     """Table 1: masses of the GPARV at its five values, over large domains (k-RR: over k inputs).
 
     A row for each mechanism, value of the GPARV and ε₀. ``quantity`` is that value in LaTeX and
@@ -149,13 +149,13 @@ def gparv(parameters: Gparv, _: Context) -> pd.DataFrame:
                 row | {"quantity": name, "symbolic": form, "eps0": eps0, "point": at, "value": mass}
                 for name, form, at, mass in zip(POINTS, forms, points, masses, strict=True)
             ]
-    return _frame(rows, "eps", "point")
+    return _decomposition_frame(rows, "eps", "point")
 
 
-def finite(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
+def finite_table(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
     """Table 2: p, q and r over domains of finite size.
 
-    The columns are those of `gparv`, without ``eps`` and ``point``.
+    The columns are those of `gparv_table`, without ``eps`` and ``point``.
     """
     size, columns = parameters.domain_size, 2 ** parameters.domain_size.bit_length()
     sizes = dict.fromkeys(NAMES, f"D = {size}")
@@ -165,7 +165,7 @@ def finite(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
         "K is the number of columns, the least power of 2 above D"
     )
     notes = {("hadamard", quantity): printed for quantity in "qr"}
-    return _frame(
+    return _decomposition_frame(
         {
             "table": 2,
             "mechanism": NAMES[kind],
@@ -178,12 +178,12 @@ def finite(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
     )
 
 
-def limit(parameters: LargeDomains, _: Context) -> pd.DataFrame:
-    """Table 3: p, q and r in the limit of large domains; the columns are those of `finite`.
+def limit_table(parameters: LargeDomains, _: Context) -> pd.DataFrame:
+    """Table 3: p, q and r in the limit of large domains; the columns are those of `finite_table`.
 
     It has a row for Hadamard response, whose limit the paper prints in Table 2.
     """
-    return _frame(
+    return _decomposition_frame(
         {
             "table": 3,
             "mechanism": NAMES[kind],
@@ -209,7 +209,7 @@ def _entries(
     ]
 
 
-def page(frame: pd.DataFrame) -> Page:
+def decomposition_page(frame: pd.DataFrame) -> Page:
     """The page of one of the tables, in the paper's layout.
 
     One row per mechanism, and in each cell the form with its values below.
@@ -288,7 +288,7 @@ def _gparv_masses(randomizer: Randomizer, eps: float, points: FloatArray) -> Flo
     return summed.astype(np.float64, copy=False)
 
 
-def _frame(rows: Iterable[Mapping], *located: str) -> pd.DataFrame:
+def _decomposition_frame(rows: Iterable[Mapping], *located: str) -> pd.DataFrame:
     columns = ["table", "mechanism", "parameters", "quantity", "symbolic", "eps0", *located]
     return pd.DataFrame(rows, columns=[*columns, "value", "note"])
 

@@ -50,7 +50,7 @@ LABELS = {
 }
 
 
-def measure(parameters: Hierarchy, context: Context) -> pd.DataFrame:
+def hierarchy_table(parameters: Hierarchy, context: Context) -> pd.DataFrame:
     """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
 
     ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥ lower and clone ≥
@@ -94,14 +94,14 @@ def measure(parameters: Hierarchy, context: Context) -> pd.DataFrame:
 
 
 def order(chains: Sequence[Sequence[Enclosure]]) -> str:
-    """What enclosures tell of sequences that should not rise: see `measure`."""
+    """What enclosures tell of sequences that should not rise: see `hierarchy_table`."""
     pairs = [pair for falling in chains for pair in itertools.pairwise(falling)]
     if all(above.lower >= below.upper for above, below in pairs):
         return CERTIFIED
     return CONSISTENT if all(above.upper >= below.lower for above, below in pairs) else VIOLATED
 
 
-def page(frame: pd.DataFrame) -> Page:
+def hierarchy_page(frame: pd.DataFrame) -> Page:
     """The page of a measurement.
 
     It shows the end of each enclosure that is a bound, rounded to the safe side.
@@ -131,16 +131,16 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def hierarchy_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """Maps of each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
     rows = [
-        [_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
+        [_map_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
         for n, row in frame.groupby("n")
     ]
     return Sheet(title, with_letters(rows), "bound", "bound", "ε over that of the clone")
 
 
-def _view(panel: pd.DataFrame, n: int, eps0: float) -> View:
+def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
     """The end of each enclosure that is a bound, a row of cells for each mechanism."""
     rows = panel.to_dict("records")
     shares = np.array([[_end(row, bound) / row["clone_upper"] for bound in LABELS] for row in rows])

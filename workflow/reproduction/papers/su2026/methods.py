@@ -31,7 +31,7 @@ LOOKS = {PAPER: line_look("lower"), HERE: line_look("stronger_clone")}
 MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not in the paper)"
 
 
-def arrows(parameters: Methods, _: Context) -> pd.DataFrame:
+def methods_table(parameters: Methods, _: Context) -> pd.DataFrame:
     """The arrows, one a row, with the texts and places of the boxes at both ends."""
     boxes = {
         name: Box(text, (i + 0.5) * WIDTH / len(row), float(len(parameters.rows) - 1 - level))
@@ -56,7 +56,7 @@ def arrows(parameters: Methods, _: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def page(frame: pd.DataFrame) -> Page:
+def methods_page(frame: pd.DataFrame) -> Page:
     """The arrows as a list."""
     return Page.of(
         frame,
@@ -70,7 +70,7 @@ def page(frame: pd.DataFrame) -> Page:
     )
 
 
-def sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def methods_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """The diagram."""
     boxes: dict[Box, None] = {}
     lines = []

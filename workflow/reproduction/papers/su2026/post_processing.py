@@ -304,7 +304,7 @@ def maps(shuffle: Shuffle) -> list[Map]:
     ]
 
 
-def measure(parameters: PostProcessing, _: Context) -> pd.DataFrame:
+def post_processing_table(parameters: PostProcessing, _: Context) -> pd.DataFrame:
     """The exact total variation distance of what each map gives from what it must give.
 
     A row for each randomizer and map. ``distance_0`` and ``distance_1`` are of P₀ and P₁, as
@@ -336,7 +336,7 @@ def measure(parameters: PostProcessing, _: Context) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def page(frame: pd.DataFrame) -> Page:
+def post_processing_page(frame: pd.DataFrame) -> Page:
     """The page of a measurement."""
     return Page.of(
         frame,

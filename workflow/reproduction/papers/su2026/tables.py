@@ -11,24 +11,34 @@ from reproduction.papers.su2026 import (
     LargeDomains,
     Methods,
     PostProcessing,
-    algorithm7,
-    amplification_law,
-    decompositions,
-    hierarchy,
-    methods,
-    post_processing,
+)
+from reproduction.papers.su2026.algorithm7 import (
+    algorithm7_page,
+    algorithm7_sheet,
+    algorithm7_table,
+)
+from reproduction.papers.su2026.amplification_law import law_page, law_sheet, law_table
+from reproduction.papers.su2026.decompositions import (
+    decomposition_page,
+    finite_table,
+    gparv_table,
+    limit_table,
+)
+from reproduction.papers.su2026.hierarchy import hierarchy_page, hierarchy_sheet, hierarchy_table
+from reproduction.papers.su2026.methods import methods_page, methods_sheet, methods_table
+from reproduction.papers.su2026.post_processing import (
+    post_processing_page,
+    post_processing_table,
 )
 from reproduction.papers.tables import TableCode
 
 CODE = {
-    Gparv: TableCode(decompositions.gparv, decompositions.page),
-    FiniteDomains: TableCode(decompositions.finite, decompositions.page),
-    LargeDomains: TableCode(decompositions.limit, decompositions.page),
-    Hierarchy: TableCode(hierarchy.measure, hierarchy.page, hierarchy.sheet),
-    Methods: TableCode(methods.arrows, methods.page, methods.sheet),
-    AmplificationVariable: TableCode(
-        amplification_law.law, amplification_law.page, amplification_law.sheet
-    ),
-    AlgorithmSeven: TableCode(algorithm7.measure, algorithm7.page, algorithm7.sheet),
-    PostProcessing: TableCode(post_processing.measure, post_processing.page),
+    Gparv: TableCode(gparv_table, decomposition_page),
+    FiniteDomains: TableCode(finite_table, decomposition_page),
+    LargeDomains: TableCode(limit_table, decomposition_page),
+    Hierarchy: TableCode(hierarchy_table, hierarchy_page, hierarchy_sheet),
+    Methods: TableCode(methods_table, methods_page, methods_sheet),
+    AmplificationVariable: TableCode(law_table, law_page, law_sheet),
+    AlgorithmSeven: TableCode(algorithm7_table, algorithm7_page, algorithm7_sheet),
+    PostProcessing: TableCode(post_processing_table, post_processing_page),
 }

@@ -15,7 +15,7 @@ import pandas as pd
 from reproduction.papers.judging import Judgement, Measure, judge_cases
 from reproduction.papers.points import Evidence, enclosures, point_table, saving
 from reproduction.papers.wang2020 import Calibrations
-from reproduction.papers.wang2020.tables import calibrations, hash_values, room, solh
+from reproduction.papers.wang2020.tables import calibrations_table, hash_values, room, solh
 from shufflebounds.randomizers.bit_vectors import LocalHash
 
 # The setting of IPUMS as others quote it: numbers of values and of users, and δ.
@@ -31,7 +31,7 @@ TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 def ipums_calibrations() -> pd.DataFrame:
     """The table of calibrations, indexed by mechanism and target ε."""
     parameters = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
-    return calibrations(parameters).set_index(["mechanism", "eps"])
+    return calibrations_table(parameters).set_index(["mechanism", "eps"])
 
 
 def private(_: Evidence) -> Judgement:

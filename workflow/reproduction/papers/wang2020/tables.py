@@ -11,12 +11,12 @@ makes them (ε, δ)-DP for ε ≤ 1. So e^{ε₀} + l − 1 may be as large as `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pandas as pd
 
 from reproduction.papers.pages import Page, Row
-from reproduction.papers.tables import TableCode
+from reproduction.papers.tables import Context, TableCode
 from reproduction.papers.wang2020 import Calibrations
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.ranking import calibrated
@@ -29,13 +29,6 @@ from shufflebounds.protocols.base import Calibrated
 from shufflebounds.randomizers.accuracy import curator_mse
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
-
-# The columns of the table, one row for each ε and mechanism: ``l``, ``eps0``, ``certified`` (ε) and
-# ``error`` at the authors' calibration, and the best ``l``, its ε₀ and error.
-COLUMNS = (
-    *("eps", "values", "n", "delta", "mechanism"),
-    *("l", "eps0", "certified", "error", "best_l", "best_eps0", "best_error"),
-)
 
 # The lines of the figure by mechanism and column: label, bound, type of the mechanism.
 LINES = {
@@ -69,13 +62,14 @@ def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
     return KRR(values, math.log(m - values + 1.0)) if m > values else None
 
 
-def calibrations(parameters: Calibrations) -> pd.DataFrame:
-    """A row for each ε and mechanism, columns `COLUMNS`; errors are total, over the curator's."""
-    return pd.DataFrame(_rows(parameters), columns=list(COLUMNS))
+def calibrations_table(parameters: Calibrations, _: Context | None = None) -> pd.DataFrame:
+    """A row for each ε and mechanism; errors are total, over the curator's.
 
-
-def _rows(parameters: Calibrations) -> Iterator[list[float | str]]:
+    ``l``, ``eps0``, ``certified`` (ε) and ``error`` are those of the authors' calibration, empty
+    where they leave no ε₀; ``best_l``, ``best_eps0`` and ``best_error`` are the best ones.
+    """
     values, n, delta = parameters.values, parameters.n, parameters.delta
+    rows = []
     for eps in parameters.eps:
         curator = curator_mse(values, n, eps, delta)
         for name, label, theirs in (
@@ -83,18 +77,26 @@ def _rows(parameters: Calibrations) -> Iterator[list[float | str]]:
             ("krr", "GRR", grr(values, eps, n, delta)),
         ):
             best = calibrated(Calibrated(eps, n, delta, name, values))
-            row: list[float | str] = [eps, values, n, delta, label]
-            if theirs is None:
-                row += [math.nan] * 4
-            else:
-                certified = epsilon(theirs, n=n, delta=delta).upper
-                l = getattr(theirs, "hash_values", values)  # noqa: E741
-                row += [l, theirs.eps0, certified, theirs.error(n).mse / curator]
-            l = best.parameters.get("hash_values", values)  # noqa: E741
-            yield [*row, l, best.eps0.lower, best.error.mse / curator]
+            rows.append(
+                {
+                    "eps": eps,
+                    "values": values,
+                    "n": n,
+                    "delta": delta,
+                    "mechanism": label,
+                    "l": getattr(theirs, "hash_values", values) if theirs else math.nan,
+                    "eps0": theirs.eps0 if theirs else math.nan,
+                    "certified": epsilon(theirs, n=n, delta=delta).upper if theirs else math.nan,
+                    "error": theirs.error(n).mse / curator if theirs else math.nan,
+                    "best_l": best.parameters.get("hash_values", values),
+                    "best_eps0": best.eps0.lower,
+                    "best_error": best.error.mse / curator,
+                }
+            )
+    return pd.DataFrame(rows)
 
 
-def _page(frame: pd.DataFrame) -> Page:
+def calibrations_page(frame: pd.DataFrame) -> Page:
     first = frame.iloc[0]
     return Page.of(
         frame,
@@ -126,7 +128,7 @@ def _if_calibrated(cell: Callable[[Row], str]) -> Callable[[Row], str]:
     return lambda row: "none" if math.isnan(row["error"]) else cell(row)
 
 
-def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
+def calibrations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     lines = []
     for (mechanism, column), (label, bound, name) in LINES.items():
         rows = frame[frame["mechanism"] == mechanism]
@@ -143,4 +145,4 @@ def _sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, [[view]], r"target $\varepsilon$", "ε", "error over a curator's")
 
 
-CODE = {Calibrations: TableCode(lambda parameters, _: calibrations(parameters), _page, _sheet)}
+CODE = {Calibrations: TableCode(calibrations_table, calibrations_page, calibrations_sheet)}

@@ -58,7 +58,7 @@ FORMS: tuple[tuple[str, Bound, str, Callable[[float, float, float], float]], ...
 )
 
 
-def asymptotics(parameters: Asymptotics) -> pd.DataFrame:
+def asymptotics_table(parameters: Asymptotics) -> pd.DataFrame:
     """ε of the methods of Table 1 and their printed forms: a row for each method, ε₀ and n.
 
     Columns: ``method``, ``form``, ``eps0``, ``n``, ``delta``, ``epsilon`` (what you can claim) and
@@ -88,8 +88,8 @@ def asymptotics(parameters: Asymptotics) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def page(frame: pd.DataFrame) -> Page:
-    """The page of `asymptotics`."""
+def asymptotics_page(frame: pd.DataFrame) -> Page:
+    """The page of `asymptotics_table`."""
     return Page.of(
         frame,
         [

@@ -61,7 +61,7 @@ PRINTED: Mapping[tuple[float, int], Mapping[int, Printed]] = MappingProxyType(
 )
 
 
-def delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
+def summed_delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
     """δ of the published pair at ε (natural log) for n users.
 
     Finite p > 1 and 0 < β ≤ (p − 1)/(p + 1), 2r < 1. Sums over the likely counts of clones, and
@@ -93,12 +93,14 @@ def delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
     return total
 
 
-def epsilon(p: float, beta: float, q: float, n: int, target: float, iterations: int) -> float:
+def bisected_epsilon(
+    p: float, beta: float, q: float, n: int, target: float, iterations: int
+) -> float:
     """The upper end of the ε that so many bisections leave, from [0, log p] on; δ is `target`."""
     low, high = 0.0, math.log(p)
     for _ in range(iterations):
         middle = (low + high) / 2.0
-        if delta(p, beta, q, middle, n) > target:
+        if summed_delta(p, beta, q, middle, n) > target:
             low = middle
         else:
             high = middle
@@ -113,7 +115,7 @@ def _at_least(k: NDArray, c: NDArray) -> NDArray:
     return np.where(inside, tail, (k < 1.0).astype(np.float64))
 
 
-def timed(parameters: Timed, context: Context) -> pd.DataFrame:
+def timed_table(parameters: Timed, context: Context) -> pd.DataFrame:
     """ε of the general pair, certified and by the paper's algorithm, with CPU seconds of both.
 
     One row for each ε₀ and n, with the columns ``eps0``, ``n``, ``delta``, ``epsilon_lower``,
@@ -144,15 +146,15 @@ def _timed_row(parameters: Timed, rtol: float | None, eps0: float, n: int) -> di
     }
     for count in parameters.iterations:
         start = time.process_time()
-        row[f"bisected_{count}"] = epsilon(p, beta, p, n, target, count)
+        row[f"bisected_{count}"] = bisected_epsilon(p, beta, p, n, target, count)
         row[f"bisected_{count}_seconds"] = time.process_time() - start
         printed = PRINTED.get((eps0, n), {}).get(count, Printed(math.nan, math.nan))
         row[f"printed_{count}"], row[f"printed_{count}_seconds"] = printed
     return row
 
 
-def page(frame: pd.DataFrame) -> Page:
-    """The page of `timed`."""
+def timed_page(frame: pd.DataFrame) -> Page:
+    """The page of `timed_table`."""
     matches = (re.fullmatch(r"bisected_(\d+)", column) for column in frame.columns)
     columns: list[Column] = [
         (r"$\varepsilon_0$", "{eps0:g}"),

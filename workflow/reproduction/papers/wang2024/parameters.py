@@ -104,7 +104,7 @@ class PrintedNumber:
         return f"{quotient:.6g} times the printed"
 
 
-def mechanisms(eps0: float) -> pd.DataFrame:
+def mechanisms_table(eps0: float) -> pd.DataFrame:
     """β of Table 2 at ε₀ (natural log): one row a mechanism, columns `COLUMNS`."""
     e, h = math.exp(eps0), math.exp(eps0 / 2.0)
     t = (h - 1.0) / (h + 1.0)
@@ -187,10 +187,10 @@ def mechanisms(eps0: float) -> pd.DataFrame:
             "$2s\\ell\\le1$. Not shipped: how arcs of several items meet is not stated.",
         ),
     ]
-    return _frame(2, rows)
+    return _parameters_frame(2, rows)
 
 
-def metric(distance: float) -> pd.DataFrame:
+def metric_table(distance: float) -> pd.DataFrame:
     """β of Table 3 at a distance d₀₁ of two inputs: one row a noise, columns `COLUMNS`."""
 
     def variation(noise: str) -> float:
@@ -227,10 +227,10 @@ def metric(distance: float) -> pd.DataFrame:
             "sure of is an infimum over a region of the plane without a closed form.",
         ),
     ]
-    return _frame(3, rows)
+    return _parameters_frame(3, rows)
 
 
-def protocols() -> pd.DataFrame:
+def protocols_table() -> pd.DataFrame:
     """p, β and q of Table 4 on examples: a row for each number, columns `COLUMNS`."""
     rows = [
         *_message_rows(
@@ -266,10 +266,10 @@ def protocols() -> pd.DataFrame:
             (16.0, 0.75, 4.0),
         ),
     ]
-    return _frame(4, rows)
+    return _parameters_frame(4, rows)
 
 
-def page(frame: pd.DataFrame) -> Page:
+def parameters_page(frame: pd.DataFrame) -> Page:
     """The page of one of these tables."""
     number = int(frame["table"].iloc[0])
     notes = frame[frame["note"] != ""]
@@ -310,7 +310,7 @@ def _message_rows(
     ]
 
 
-def _frame(table: int, rows: Sequence[PrintedNumber]) -> pd.DataFrame:
+def _parameters_frame(table: int, rows: Sequence[PrintedNumber]) -> pd.DataFrame:
     cells = [{"table": table, **vars(row), "verdict": row.verdict} for row in rows]
     return pd.DataFrame(cells, columns=list(COLUMNS))
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from reproduction.papers.tables import TableCode
 from reproduction.papers.wang2024 import Asymptotics, Mechanisms, Metric, Protocols, Timed
-from reproduction.papers.wang2024 import asymptotics as table_1
-from reproduction.papers.wang2024 import general_pair as table_5
-from reproduction.papers.wang2024 import parameters as tables_2_to_4
+from reproduction.papers.wang2024.asymptotics import asymptotics_page, asymptotics_table
+from reproduction.papers.wang2024.general_pair import timed_page, timed_table
+from reproduction.papers.wang2024.parameters import (
+    mechanisms_table,
+    metric_table,
+    parameters_page,
+    protocols_table,
+)
 
 CODE = {
-    Asymptotics: TableCode(lambda parameters, _: table_1.asymptotics(parameters), table_1.page),
-    Mechanisms: TableCode(
-        lambda parameters, _: tables_2_to_4.mechanisms(parameters.eps0), tables_2_to_4.page
-    ),
-    Metric: TableCode(
-        lambda parameters, _: tables_2_to_4.metric(parameters.eps0), tables_2_to_4.page
-    ),
-    Protocols: TableCode(lambda parameters, _: tables_2_to_4.protocols(), tables_2_to_4.page),
-    Timed: TableCode(table_5.timed, table_5.page),
+    Asymptotics: TableCode(lambda parameters, _: asymptotics_table(parameters), asymptotics_page),
+    Mechanisms: TableCode(lambda parameters, _: mechanisms_table(parameters.eps0), parameters_page),
+    Metric: TableCode(lambda parameters, _: metric_table(parameters.eps0), parameters_page),
+    Protocols: TableCode(lambda *_: protocols_table(), parameters_page),
+    Timed: TableCode(timed_table, timed_page),
 }

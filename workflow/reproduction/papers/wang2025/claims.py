@@ -105,7 +105,7 @@ def theorem1_holds(_: Evidence) -> Judgement:
         [truth <= claimed],
         "datasets",
         f"D = {truth} where the theorem says at most {claimed}",
-        "s = d = 2, r = 2/3, n = 2: the victim holds 00 or 11, the other user 00, e^ε = 7/2",
+        "at s = d = 2, r = 2/3, n = 2 the victim holds 00 or 11, the other user 00, e^ε = 7/2",
     )
 
 
@@ -201,7 +201,7 @@ def query_counts(_: Evidence) -> Judgement:
         f"{', '.join(f'{float(count):g}' for count in closed)} by the formula, "
         f"{', '.join(map(str, summed))} by the sum it stands for, {', '.join(map(str, levels))} on "
         "levels 0 to H − 1",
-        "(H, d) = " + ", ".join(map(str, TREES)),
+        "for (H, d) = " + ", ".join(map(str, TREES)),
     )
 
 

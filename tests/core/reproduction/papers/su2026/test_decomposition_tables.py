@@ -19,15 +19,15 @@ CONTEXT = Context({}, Numerics())
 
 
 def gparv(eps):
-    return decompositions.gparv(Gparv(eps0=EPS0, eps=eps, k=10), CONTEXT)
+    return decompositions.gparv_table(Gparv(eps0=EPS0, eps=eps, k=10), CONTEXT)
 
 
 def finite(size):
-    return decompositions.finite(FiniteDomains(eps0=EPS0, k=size, domain_size=size), CONTEXT)
+    return decompositions.finite_table(FiniteDomains(eps0=EPS0, k=size, domain_size=size), CONTEXT)
 
 
 def limit():
-    return decompositions.limit(LargeDomains(eps0=EPS0), CONTEXT)
+    return decompositions.limit_table(LargeDomains(eps0=EPS0), CONTEXT)
 
 
 def evaluate(form, **names):

@@ -26,7 +26,7 @@ MECHANISMS = {
 @pytest.fixture(scope="module")
 def measured():
     given = Hierarchy(mechanisms=tuple(MECHANISMS), eps0=(0.1, 4.0), n=(1000, 10_000), delta=1e-6)
-    return hierarchy.measure(given, Context(MECHANISMS, Numerics(rtol=1e-4)))
+    return hierarchy.hierarchy_table(given, Context(MECHANISMS, Numerics(rtol=1e-4)))
 
 
 def test_measurement_is_that_of_the_decompositions(measured):
@@ -83,5 +83,5 @@ def test_errors_name_the_row():
     rough = {"rough": parse({"type": "laplace", "cells": 1})}
     given = Hierarchy(mechanisms=("rough",), eps0=(1.0,), n=(1000,), delta=1e-6)
     with pytest.raises(PrecisionError) as caught:
-        hierarchy.measure(given, Context(rough, Numerics(rtol=1e-6)))
+        hierarchy.hierarchy_table(given, Context(rough, Numerics(rtol=1e-6)))
     assert caught.value.__notes__ == ["for rough at eps0 = 1.0, n = 1000"]

@@ -149,16 +149,18 @@ def test_seconds_are_those_of_the_algorithm(monkeypatch, seconds, expected):
         assert (given.n, given.iterations) == ((10**8,), (20,))
         return pd.DataFrame({"eps0": given.eps0, "seconds": 0.003, "bisected_20_seconds": seconds})
 
-    monkeypatch.setattr(general_pair, "timed", timed)
+    monkeypatch.setattr(general_pair, "timed_table", timed)
     assert CLAIMS["seconds"].judge(pd.DataFrame()).verdict == expected
 
 
 def test_the_printed_condition_admits_what_the_pair_does_not_keep():
     """The paper's own sum over all counts (Theorem 4.8) is 256 times the claimed δ."""
     eps = claims.printed_condition(1000.0, 0.4, 15.0, 1000, 1e-6)
-    assert general_pair.delta(1000.0, 0.4, 15.0, eps, 1000) == pytest.approx(2.56e-4, rel=0.01)
+    assert general_pair.summed_delta(1000.0, 0.4, 15.0, eps, 1000) == pytest.approx(
+        2.56e-4, rel=0.01
+    )
     # Near the largest β, 0.5, little is left of the victim's report, and the claim is true.
     eps = claims.printed_condition(3.0, 0.49, 5.0, 100_000, 1e-6)
-    assert general_pair.delta(3.0, 0.49, 5.0, eps, 100_000) <= 1e-6
+    assert general_pair.summed_delta(3.0, 0.49, 5.0, eps, 100_000) <= 1e-6
     found = judged("analytic_condition", curve(KRR, "lower", 0.1))
     assert found["verdict"] == NOT_REPRODUCED

@@ -23,7 +23,7 @@ OVER_N = {"over_n": 0.01}
 
 @pytest.mark.parametrize("eps0", [0.3, 1.0, 4.0])
 def test_table_two_is_confirmed_but_for_three_rows(eps0):
-    table = parameters.mechanisms(eps0).set_index("name")
+    table = parameters.mechanisms_table(eps0).set_index("name")
     factors = {
         "local hash, l = 4": 0.75,
         # Either of two of five bits is among two: 1 − C(3, 2)/C(5, 2) in place of 2/5.
@@ -50,17 +50,19 @@ def test_sampled_rappor_is_a_matrix_and_ldp():
 
 @pytest.mark.parametrize("distance", [0.2, 1.0, 5.0])
 def test_table_three_is_confirmed(distance):
-    assert set(parameters.metric(distance)["verdict"]) == {"confirmed"}
+    assert set(parameters.metric_table(distance)["verdict"]) == {"confirmed"}
 
 
 def test_table_four_is_confirmed():
-    table = parameters.protocols()
+    table = parameters.protocols_table()
     assert len(table) == 15
     assert set(table["verdict"]) == {"confirmed"}
 
 
 def test_table_one_settles_for_all_but_the_first_method():
-    table = asymptotics.asymptotics(Asymptotics(eps0=(1.0, 3.0), n=(10**6, 10**9), delta=OVER_N))
+    table = asymptotics.asymptotics_table(
+        Asymptotics(eps0=(1.0, 3.0), n=(10**6, 10**9), delta=OVER_N)
+    )
     assert len(table) == 5 * 2 * 2
     for (method, _), rows in table.groupby(["method", "eps0"]):
         few, many = rows["quotient"]
@@ -71,7 +73,7 @@ def test_table_one_settles_for_all_but_the_first_method():
 
 
 def test_table_five_is_certified_and_agrees_with_the_algorithm():
-    table = general_pair.timed(
+    table = general_pair.timed_table(
         Timed(eps0=(1.0, 7.0), n=(10**4, 10**6), delta=OVER_N, iterations=(20, 10)), CONTEXT
     )
     for row in table.to_dict("records"):
@@ -83,7 +85,7 @@ def test_table_five_is_certified_and_agrees_with_the_algorithm():
         # The paper prints three digits of an upper end.
         assert row["epsilon_lower"] <= row["printed_20"] * 1.005
         assert row["printed_20"] <= row["printed_10"]
-    unknown = general_pair.timed(
+    unknown = general_pair.timed_table(
         Timed(eps0=(2.0,), n=(100,), delta=1e-3, iterations=(20,)), CONTEXT
     )
     assert math.isnan(unknown["printed_20"].iloc[0])
@@ -101,7 +103,7 @@ def test_theorem_4_8_is_the_published_pair(p, beta, q, n):
     pair = sb.variation_ratio(p, beta, q, published=True)
     for eps in (0.0, 0.1, 0.7, math.log(p)):
         expected = exact(pair, eps, n)
-        found = general_pair.delta(p, beta, q, eps, n)
+        found = general_pair.summed_delta(p, beta, q, eps, n)
         assert expected.lower - 1e-12 <= found <= expected.upper + 1e-12
 
 
@@ -110,6 +112,6 @@ def test_it_agrees_with_the_engine(n):
     p, beta, q = math.exp(2.0), 0.4, math.exp(2.0)
     pair = sb.variation_ratio(p, beta, q, published=True)
     expected = sb.epsilon(pair, n=n, delta=1e-7, rtol=1e-5)
-    found = general_pair.epsilon(p, beta, q, n, 1e-7, 24)
+    found = general_pair.bisected_epsilon(p, beta, q, n, 1e-7, 24)
     # The upper end of an interval of length 2/2²⁴.
     assert expected.lower * (1 - 1e-6) <= found <= expected.upper * (1 + 1e-6) + 2.0 / 2**24
