@@ -87,10 +87,26 @@ def _divergences(
     """Return the answers about a divergence of all rounds."""
     setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
     names = RENYI_BOUNDS if quantity == "renyi" else DIVERGENCE_BOUNDS
-    return {
+    answers = {
         name: bound.answer(deployment.protocol, quantity, setting, numerics)
         for name, bound in by_step(deployment.bounds(names))
     }
+    if rtol is not None and "tight" in answers and deployment.sends_reports:
+        answers["tight"] = _held_to_width(answers["tight"], rtol, deployment)
+    return answers
+
+
+def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answer:
+    """Return the best proven answer, with a shortfall if several rounds are wider than `rtol`.
+
+    `sb.epsilon` and `sb.delta` raise `PrecisionError` then. For one round they promise no width.
+    """
+    width = answer.enclosure.relative_width
+    if deployment.times == 1 or width <= rtol or answer.shortfall:
+        return answer
+    ends = f"[{answer.enclosure.lower!r}, {answer.enclosure.upper!r}]"
+    shortfall = f"known only to lie in {ends}: relative width {width:.1e} where rtol = {rtol:g}"
+    return replace(answer, shortfall=f"{shortfall} was asked for; a larger rtol would help")
 
 
 def solve_eps0(
