@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import Law, U
+from shufflebounds.divergence.law import BLOCK, Law, U
 
 # Number of tilts per decade. Every tilt gives a bound, so their number only decides how close the
 # bounds are (benchmarks/deployer_grid.py).
@@ -26,8 +26,6 @@ LOWEST_TILT = 0.01
 HIGHEST_TILT = 300.0
 # Largest number of tilts: laws whose values differ by more than forty decades get fewer a decade.
 MAX_TILTS = 120
-# Numbers in memory at once, 0.1 MB. Speed only.
-BLOCK = 2**14
 # Relative error above which a mass may be anything from 0 to its largest value. Below it, the
 # factor 1.02 in `_shares` covers what the first order of the errors leaves out.
 MAX_MASS_ERROR = 0.01

@@ -29,7 +29,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.frequencies import Points
-from shufflebounds.divergence.law import Law, U, log, log_mgf, tilt
+from shufflebounds.divergence.law import BLOCK, Law, U, log, log_mgf, tilt
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import Grids, mean_bounds, mode_sums, needed_modes
 from shufflebounds.divergence.window import Chernoff, Goal, Scan, Window
@@ -54,8 +54,6 @@ LARGE_VALUE = 10.0
 WRAP_SHARE = 0.2
 # Smallest relative width to aim at: round-off is larger.
 FINEST = 1e-12
-# Numbers held in memory at once by the points that are evaluated together.
-BLOCK = 2**16
 # Values up to which no law is compressed. Speed only (benchmarks/deployer_grid.py, "Laplace").
 FEW_VALUES = 1000
 # Cells of a compressed law for a relative error of about 1/10 at the centre of the law of S.

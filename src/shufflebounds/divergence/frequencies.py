@@ -15,15 +15,21 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
-from shufflebounds.divergence.law import Law, U, away_from_one, exp_down, tilt, tilted_moments
+from shufflebounds.divergence.law import (
+    BLOCK,
+    Law,
+    U,
+    away_from_one,
+    exp_down,
+    tilt,
+    tilted_moments,
+)
 
 Indices = NDArray[np.int64]
 
 # Frequencies times components of a point up to which φ is evaluated frequency by frequency. Speed
 # only (benchmarks/deployer_grid.py).
 DIRECT = 2**14
-# Numbers held in memory at once: what a cache holds.
-BLOCK = 2**16
 
 
 @dataclass(frozen=True, eq=False)

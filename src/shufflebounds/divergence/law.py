@@ -27,8 +27,8 @@ LOWEST_VALUE = -1e100
 GOOD_LOG_MGF_ERR = 64 * U
 # Relative error beyond which a tilted weight is only bounded from above.
 LARGEST_WEIGHT_ERR = 10.0
-# Products of tilts and values held in memory at once.
-BLOCK = 2**18
+# Numbers held in memory at once: what a cache holds. Speed only.
+BLOCK = 2**16
 
 
 def log(x: float) -> float:
@@ -74,7 +74,7 @@ class Law:
 
     values: FloatArray
     masses: FloatArray
-    exponent: Any
+    exponent: NDArray[np.integer]
     value_err: FloatArray
     mass_err: float | FloatArray
     residual: float
@@ -88,7 +88,7 @@ class Law:
     def at(self, rows: Any) -> Law:
         """The laws of some rows, given by their indices; one law for a single index."""
         values, value_err = self.values[rows], self.value_err[rows]
-        exponent = np.asarray(self.exponent)[rows]
+        exponent = np.asarray(self.exponent[rows])
         return replace(self, values=values, exponent=exponent, value_err=value_err)
 
     def as_row(self) -> Law:

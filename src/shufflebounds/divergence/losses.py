@@ -69,7 +69,7 @@ class LossLaw:
         """The finite part as a law of total mass 1, for the functions of `law`."""
         values = np.asarray(self.shift + self.index * self.step, dtype=np.float64)
         masses = self.masses / self.total
-        return Law(values, masses, 0, np.zeros_like(values), 2.1 * U, 0.0, 0.0)
+        return Law(values, masses, np.array(0), np.zeros_like(values), 2.1 * U, 0.0, 0.0)
 
 
 def lattice_step(size: float) -> float:

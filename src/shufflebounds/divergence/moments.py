@@ -21,15 +21,13 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.engine import log_divergences
 from shufflebounds.divergence.enumeration import MAX_HISTOGRAMS, Outcomes, outcomes
-from shufflebounds.divergence.law import U
+from shufflebounds.divergence.law import BLOCK, U
 
 # Largest number of terms of a series in αL < 2. Its first term is 1/2, and the remainder after all
 # terms is below 1e-20.
 _MAX_SERIES_TERMS = 28
 # Bound of a term below which the series stops.
 _LAST_SERIES_TERM = 2.0**-64
-# Largest number of terms, orders times outcomes, in memory at once.
-_BLOCK = 2**18
 # Number of terms, orders times outcomes, beyond which integrals are faster than enumeration. Speed
 # only (benchmarks/arrays.py).
 _MAX_ENUMERATED_TERMS = 1_500_000
@@ -206,7 +204,7 @@ def _log_terms(outcomes_: Outcomes) -> tuple[Terms, Terms]:
 
 def _sums_by_order(orders: FloatArray, size: int, terms: Terms) -> FloatArray:
     """Return the log sums of `size` terms, shape (O,), whose rounding `_log_terms` counts."""
-    block = max(1, _BLOCK // max(1, size))
+    block = max(1, BLOCK // max(1, size))
     parts = [
         log_sum(terms(orders[start : start + block, None]))
         for start in range(0, orders.size, block)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.atoms import BLOCK, Atoms, Moments
-from shufflebounds.divergence.law import Law, U
+from shufflebounds.divergence.atoms import Atoms, Moments
+from shufflebounds.divergence.law import BLOCK, Law, U
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def log_bounds_of_draws(
     factor = nodes.largest_log_weight() + ways[:, count] + 16.0 * U * ways_size[:, count]
     common += (factor + count * per_draw)[:, None]
     bounds = np.empty((nodes.size, log_draw.shape[0]))
-    step = max(1, 2 * BLOCK // max(1, common.size))
+    step = max(1, BLOCK // max(1, common.size))
     for sets in (slice(i, i + step) for i in range(0, log_draw.shape[0], step)):
         bounds[:, sets] = (common[:, None] + count * log_draw[sets]).min(axis=2)
     return np.where(nodes.draws[:, None] < count, -np.inf, _round_up_exponents(bounds))

@@ -13,7 +13,7 @@ import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import Law, law_at
+from shufflebounds.divergence.law import BLOCK, Law, law_at
 
 # Most steps to a tilt. A typical law takes four to eight, and none of 11 000 took more than 14.
 MAX_TILT_STEPS = 40
@@ -31,8 +31,6 @@ LARGEST_EXPONENT = 2000.0
 LAST_TILT_STEP = 1e-2
 # Corrections of log E[S₊] beyond this are not believed.
 LARGEST_CORRECTION = 0.3
-# Points times components held in memory at once.
-BLOCK = 2**16
 
 
 class Cumulants(NamedTuple):

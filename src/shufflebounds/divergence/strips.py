@@ -28,15 +28,12 @@ from shufflebounds.divergence.saddlepoint import cumulants, tilting_point
 _TILTS = np.concatenate([2.0 ** np.arange(6.0, -12.5, -0.5), -(2.0 ** np.arange(-12.0, 6.5, 0.5))])
 # Relative distance within which values are as important as the most important of them.
 _NEIGHBOURS = 0.15
-# Largest number of components of which no sketch is made.
-_MAX_SKETCH_INPUT = 300
 # Number of places of a sketch along the axis if only one of the two ratios varies.
 _PLACES_ON_ONE_AXIS = 400
 # Number of places of a sketch along each axis if both ratios vary.
 _PLACES_ON_TWO_AXES = 28
-# Span of a log ratio above which it counts as varying.
-_MIN_RATIO_SPAN = 1e-11
-# Decompositions of at most this many components stay as they are.
+# Decompositions of at most this many components stay as they are, and at least as many strips are
+# formed.
 _MAX_UNCHANGED = 300
 # Decompositions stay as they are unless this share of their components suffices.
 _MAX_LENGTH_SHARE = 0.8
@@ -51,7 +48,7 @@ _SMALLEST_PART = 1e-290
 _WIDEST_RATIO = 1e70
 # Largest ε, for the same reason.
 _LARGEST_EPS = 350.0
-# Relative distance below which places on a border differ by rounding only.
+# Relative distance below which places on a border, or ratios, differ by rounding only.
 _EQUAL_PLACES = 1e-11
 # Error of shares and corners in units of the round-off, in addition to that of the sums.
 _ROUNDINGS = 64.0
@@ -65,8 +62,6 @@ _SPREAD_SHARPNESS = 20.0
 _STRIP_MARGIN = 1.3
 # Weight of even spacing beside the optimal spacing of strips.
 _EVEN_SHARE = 0.3
-# Smallest number of strips that are formed.
-_MIN_STRIPS = 300.0
 # Share of its strip's weight from which on a component is a border, because spreading it would cost
 # much.
 _HEAVY_COMPONENT = 0.3
@@ -129,11 +124,11 @@ class Focus(NamedTuple):
 def sketch(decomposition: Decomposition) -> Decomposition:
     """Return a similar decomposition of some hundreds of components, for estimates."""
     masses = np.stack([decomposition.a, decomposition.b, decomposition.c])
-    if len(decomposition) <= _MAX_SKETCH_INPUT or not masses.min() > 0.0:
+    if len(decomposition) <= _MAX_UNCHANGED or not masses.min() > 0.0:
         return decomposition
     logs = np.log(masses[:2] / masses[2])
     spans = np.ptp(logs, axis=1)
-    varying = spans > _MIN_RATIO_SPAN
+    varying = spans > _EQUAL_PLACES
     place_count = _PLACES_ON_TWO_AXES if varying.all() else _PLACES_ON_ONE_AXIS
     labels = np.zeros(len(decomposition), dtype=np.int64)
     for ratios, span in zip(logs[varying], spans[varying], strict=True):
@@ -230,7 +225,7 @@ class _Strips(NamedTuple):
         costs = np.cbrt(weights) * np.cbrt(gaps) ** 2
         total = float(costs.sum())
         strip_target = _STRIP_MARGIN * math.sqrt(total * total * total / (sharpness * focus.loss))
-        strip_count = max(strip_target, _MIN_STRIPS)
+        strip_count = max(strip_target, _MAX_UNCHANGED)
         if not strip_count <= _MAX_STRIPS_PER_COMPONENT * c.size:
             return None
         spans = np.arcsinh(gaps / (1.0 + np.abs(values)))

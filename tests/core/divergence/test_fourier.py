@@ -269,7 +269,9 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
 def test_masses_of_which_only_a_bound_is_known(share, far):
     """The characteristic function of laws that have any share of it, against 50 digits."""
     values, masses = np.array([0.7, -0.2, far]), np.array([0.3, 0.2, 1e-6])
-    vague = Law(values, masses, 0, np.zeros(3), np.array([0.0, 0.0, 1.02]), 0.499999, 1.1e-6)
+    vague = Law(
+        values, masses, np.array(0), np.zeros(3), np.array([0.0, 0.0, 1.02]), 0.499999, 1.1e-6
+    )
     points = Points.of(vague.as_row(), np.ones(1), np.array([1.5]))
     assert (points.weights > 0.0).all()
     t = np.concatenate([[0.0], 10.0 ** np.arange(-6.0, 6.0)])

@@ -34,7 +34,7 @@ def is_minimiser(g, n, theta):
 def of(values, masses):
     values, masses = np.array(values), np.array(masses)
     rest = max(0.0, 1.0 - float(masses.sum()))
-    return Law(values, masses, 0, np.zeros(values.size), 0.0, rest, 0.0)
+    return Law(values, masses, np.array(0), np.zeros(values.size), 0.0, rest, 0.0)
 
 
 @given(
@@ -58,7 +58,9 @@ def test_any_law(gains, losses, masses, n):
 @pytest.mark.parametrize("n", [1, 10**15])
 def test_it_is_finite_whatever_the_law(scale, loss, mass, n):
     values, masses = np.array([0.7, loss]) * scale, np.array([0.5 * mass, 0.5])
-    one = Law(values, masses, 0, np.zeros(2), 0.0, max(0.0, 1.0 - float(masses.sum())), 0.0)
+    one = Law(
+        values, masses, np.array(0), np.zeros(2), 0.0, max(0.0, 1.0 - float(masses.sum())), 0.0
+    )
     assert 0.0 < tilting_point(one, n) < math.inf
 
 
