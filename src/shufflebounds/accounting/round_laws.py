@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from threading import Lock
@@ -23,7 +22,6 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.enumeration import RankedOutcomes, ranked_outcomes
 from shufflebounds.divergence.lattice import MAX_POINTS
-from shufflebounds.divergence.law import log
 from shufflebounds.divergence.losses import (
     LossLaw,
     LossSum,
@@ -40,8 +38,6 @@ MAX_NODES = 6000
 MIN_NODES = 3
 # Number of points that are enclosed in one call. Speed only (benchmarks/rounds.py).
 NODES_PER_BLOCK = 24
-# Largest gap between points, in steps, for which the width of D grows with the square of the gap.
-MAX_RTOL_GAP = 4
 # Number of grids that are cached; each holds some thousand numbers.
 MAX_GRIDS_CACHED = 256
 # Number of bounds for all datasets that are cached; each takes seconds to compute.
@@ -49,10 +45,8 @@ MAX_CROWD_GRIDS_CACHED = 32
 # Relative width of D at the points, times the square of the points per standard deviation. A larger
 # one widens ε, a smaller one takes longer (benchmarks/rounds.py).
 NODE_WIDTH = 0.06
-# The same where that width is below `MAX_NARROW_RTOL`, which takes very long.
-NARROW_NODE_WIDTH = 0.09
-# Largest relative width of D that counts as very narrow.
-MAX_NARROW_RTOL = 1e-5
+# Smallest relative width of D at the points that is aimed at.
+MIN_NODE_RTOL = 1e-9
 # Fewest standard deviations of the sum that fit on a lattice of `MAX_POINTS` points.
 MIN_LATTICE_ROOM = 40.0
 # Step between points of rare losses, in units of that of a normal sum. Width and speed only
@@ -145,7 +139,7 @@ class Grid:
             return Enclosure(0.0, 0.0)
         if outcomes is not None:
             return outcomes.divergence(eps)
-        coarse, rtol = self._prefetch(decomposition, index), float(self.points.rtols[index])
+        coarse, rtol = self._prefetch(decomposition, index), self.points.rtol
         if coarse.relative_width <= rtol or coarse.upper == 0.0:
             return coarse
         fine = self.problem.enclose(decomposition, eps, rtol)
@@ -162,7 +156,7 @@ class Grid:
             block = slice(len(prefetched), len(prefetched) + NODES_PER_BLOCK)
             eps = np.minimum(self.points.eps[block], LARGEST_EPS)
             users = np.full(eps.size, float(self.problem.n))
-            rtols = self.points.rtols[block]
+            rtols = np.full(eps.size, self.points.rtol)
             lower, upper = divergences(decomposition, eps, users, rtols, one_try=True)
             prefetched.extend(map(Enclosure, lower.tolist(), upper.tolist()))
         return prefetched[index]
@@ -207,12 +201,6 @@ class Points:
     def count(self) -> int:
         """The number of points before ε gets too large for floats."""
         return int(np.searchsorted(self.eps, LARGEST_EPS, side="right"))
-
-    @cached_property
-    def rtols(self) -> FloatArray:
-        """Relative widths to aim at, larger at larger gaps: a longer chord is less precise."""
-        gaps = np.diff(self.places, append=self.places[-1] + 1)
-        return np.asarray(self.rtol * np.minimum(gaps, MAX_RTOL_GAP) ** 2.0)
 
 
 def grid(decomposition: Decomposition, n: int, points: Points) -> Grid:
@@ -267,18 +255,13 @@ class CrowdGrid:
         return upper[: ends[0] + MIN_NODES] if ends.size else upper
 
     def _bound(self, index: int) -> float:
-        """Return the bound of D at a point; the blankets are evaluated if they may be smaller."""
-        bound = self._largest_supremum(eps := float(self.points.eps[index]))
-        seems_above = any(_seems_above(blanket.problem, eps, bound) for blanket in self.blankets)
-        return bound if seems_above else min(bound, self._blanket_bound(index))
-
-    def _blanket_bound(self, index: int) -> float:
-        """Return the largest upper bound of the blankets at a point."""
-        return max(
+        """Return the smaller bound of D at a point."""
+        by_blankets = max(
             blanket.divergences(outer, index + 1)[index].upper
             for blanket in self.blankets
             for _, outer in blanket.problem.directions
         )
+        return min(by_blankets, self._largest_supremum(float(self.points.eps[index])))
 
     def _largest_supremum(self, eps: float) -> float:
         """Return the largest supremum of all crowds at ε."""
@@ -289,14 +272,6 @@ class CrowdGrid:
                 last_suprema[k] = supremum(self.crowds[k], eps, self.n)
                 largest = max(largest, last_suprema[k])
         return largest
-
-
-def _seems_above(problem: Problem, eps: float, bound: float) -> bool:
-    """Return whether D exceeds a bound by an estimate, even if the estimate is off by its doubt."""
-    with suppress(OverflowError):  # values too far apart for floats
-        estimate = problem.estimate(eps)
-        return bool(estimate.log - estimate.doubt > log(bound))
-    return False
 
 
 @lru_cache(maxsize=MAX_CROWD_GRIDS_CACHED)
@@ -451,9 +426,7 @@ def _lattice_points(
     # sum is, up to where the sum matters. That is further than for a normal sum.
     total = _total_loss(rounds)
     reach = RARE_REACH * total * math.sqrt(-2.0 * math.log(level))
-    rtol = NODE_WIDTH / density**2
-    if rtol < MAX_NARROW_RTOL:
-        rtol = max(min(NARROW_NODE_WIDTH / density**2, MAX_NARROW_RTOL), 1e-9)
+    rtol = max(NODE_WIDTH / density**2, MIN_NODE_RTOL)
     for round_, max_step in zip(rounds, steps, strict=True):
         scaled = 2 ** math.floor(math.log2(max_step / step)) * step
         # Powers of two let few grids serve many questions.
