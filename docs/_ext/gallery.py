@@ -106,15 +106,15 @@ def entries_of_figures(text: str) -> dict[str, str]:
     return found
 
 
-def planned() -> plan.Plan:
+def paper_plan() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     checks.join_papers(content, [ROOT / "config"])
-    return checks.checked(content)
+    return checks.make_plan(content)
 
 
 def _write(app: Sphinx) -> None:
-    made = {name: of_paper(paper) for name, paper in planned().papers.items()}
+    made = {name: of_paper(paper) for name, paper in paper_plan().papers.items()}
     pages.replace(Path(app.srcdir) / "gallery", made)
 
 

@@ -22,7 +22,7 @@ from shufflebounds.curves.storage import CurveName
 def paper(job: Any) -> Paper:
     """The plan of the paper that a job is about, from its configuration and wildcards."""
     name = job.wildcards.paper
-    return checks.checked(job.config, only=name).papers[name]
+    return checks.make_plan(job.config, only=name).papers[name]
 
 
 def curves(

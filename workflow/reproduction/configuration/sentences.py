@@ -46,7 +46,7 @@ def first_sentence(error: ValidationError, place: str = "") -> str:
     kind, value = mistake["type"], mistake["input"]
     place = _join(place, (step for step in mistake["loc"] if step != "[key]"))
     if kind == "value_error":
-        return at_place(place, str(mistake["ctx"]["error"]))
+        return locate(place, str(mistake["ctx"]["error"]))
     # Tables say where their place belongs.
     if kind == "sentence":
         return mistake["msg"].replace("{place}", place)
@@ -60,14 +60,14 @@ def first_sentence(error: ValidationError, place: str = "") -> str:
     if kind == "literal_error":
         names = re.findall("'(.*?)'", mistake["ctx"]["expected"])
         allowed = f"one of {', '.join(names)}"
-        return f"{place} is {shown(value)}{suggestion(value, names)}; it must be {allowed}"
+        return f"{place} is {quoted(value)}{suggestion(value, names)}; it must be {allowed}"
     if kind in ALLOWED:
         allowed = ALLOWED[kind].format(**mistake.get("ctx", {}))
-        return f"{place} is {shown(value)}; it must be {allowed}"
-    return f"{place} is {shown(value)}: {mistake['msg']}"
+        return f"{place} is {quoted(value)}; it must be {allowed}"
+    return f"{place} is {quoted(value)}: {mistake['msg']}"
 
 
-def at_place(place: str, sentence: str) -> str:
+def locate(place: str, sentence: str) -> str:
     """Put the place of a mistake before a sentence, once if the sentence begins with its key."""
     *parents, key = place.split(".")
     if sentence.startswith(f"{key} "):
@@ -86,7 +86,7 @@ def one_line(source: str, sentence: str) -> str:
     return line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}…"
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Return a value as a sentence repeats it."""
     if value is None:
         return "empty"
