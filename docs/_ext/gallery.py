@@ -106,7 +106,7 @@ def entries_of_figures(text: str) -> dict[str, str]:
     return found
 
 
-def paper_plan() -> plan.Plan:
+def planned() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     checks.join_papers(content, [ROOT / "config"])
@@ -114,7 +114,7 @@ def paper_plan() -> plan.Plan:
 
 
 def _write(app: Sphinx) -> None:
-    made = {name: of_paper(paper) for name, paper in paper_plan().papers.items()}
+    made = {name: of_paper(paper) for name, paper in planned().papers.items()}
     pages.replace(Path(app.srcdir) / "gallery", made)
 
 

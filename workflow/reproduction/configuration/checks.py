@@ -25,7 +25,7 @@ from reproduction.configuration.sentences import (
     first_sentence,
     locate,
     one_line,
-    quoted,
+    quote,
     suggestion,
 )
 from reproduction.papers.base import TableKind, research
@@ -129,7 +129,7 @@ def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
     for key, value in mechanism.items():
         # Protocols assume that their parameters can be compared and hashed.
         if mechanism["type"] in registry.PROTOCOLS and isinstance(value, Mapping | list):
-            raise ValueError(f"{key} is {quoted(value)}; it must be a number or text")
+            raise ValueError(f"{key} is {quote(value)}; it must be a number or text")
     for file in parsed.files:
         if set("{}") & set(file):
             raise ValueError(
@@ -220,6 +220,6 @@ def _check_formulas(place: str, node: Any) -> None:
             _check_formulas(f"{place}[{i}]", entry)
     elif isinstance(node, str) and (node.count("$") - node.count(r"\$")) % 2:
         raise ValueError(
-            f"{place} is {quoted(node)}, with a $ too few or too many; "
+            f"{place} is {quote(node)}, with a $ too few or too many; "
             r"write \$ for the sign itself"
         )

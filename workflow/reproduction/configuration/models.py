@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from reproduction.configuration.sentences import quoted, suggestion
+from reproduction.configuration.sentences import quote, suggestion
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
@@ -82,7 +82,7 @@ def require_known(place: str, value: object, allowed: Collection[str]) -> None:
             require_known(f"{place}[{i}]", entry, allowed)
     elif not isinstance(value, str) or value not in allowed:
         raise ValueError(
-            f"{place} is {quoted(value)}{suggestion(value, allowed)}; "
+            f"{place} is {quote(value)}{suggestion(value, allowed)}; "
             f"it must be one of {', '.join(allowed) or 'none'}"
         )
 
