@@ -18,6 +18,7 @@ from reproduction.configuration import checks, loading
 from reproduction.configuration.sentences import ConfigError
 from shufflebounds.curves.storage import CurveName
 
+# A module gets its configuration from the importing workflow.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
 
 
@@ -30,13 +31,18 @@ def exit_on_mistake(function, *arguments):
 
 
 # Snakemake would take the last of two equal keys, and run the Python of a file with expressions.
-ON_DISK = {} if IS_MODULE else exit_on_mistake(loading.read, Path("config.yaml"))
+CHECK_FILE = Path("config.yaml").is_file() and not IS_MODULE
+ON_DISK = exit_on_mistake(loading.read, Path("config.yaml")) if CHECK_FILE else {}
 
 
 configfile: "config.yaml"
 
 
-ORIGIN = " of the module" if IS_MODULE else " with the command line" * (config != ON_DISK)
+# What sentences about mistakes say of where else the configuration is from.
+if IS_MODULE:
+    ORIGIN = " of the module"
+else:
+    ORIGIN = "" if config == ON_DISK else " with the command line"
 exit_on_mistake(checks.join_papers, config, [Path("config"), ROOT / "config"], ORIGIN)
 PLAN = exit_on_mistake(checks.make_plan, config, ORIGIN)
 
