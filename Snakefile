@@ -24,7 +24,7 @@ rule all:
     """Every curve, figure, table and claim of every paper."""
     default_target: True
     input:
-        of_every_paper(outputs),
+        for_every_paper(outputs),
         gallery(),
     message:
         "everything of every paper"

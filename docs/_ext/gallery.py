@@ -110,7 +110,7 @@ def planned() -> plan.Plan:
     """What config.yaml and config/ of the checkout ask for."""
     content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     checks.join_papers(content, [ROOT / "config"])
-    return checks.checked(content)
+    return checks.make_plan(content)
 
 
 def _write(app: Sphinx) -> None:

@@ -27,17 +27,17 @@ PRESENTING = (
 INTERACTIVE = (f"{LIBRARY}/cli", f"{LIBRARY}/notebook.py")
 
 
-def of_numbers(root: Path = ROOT) -> str:
-    """The digest of the library without what presents numbers and what no job runs.
+def digest_of_numbers(root: Path = ROOT) -> str:
+    """Return the digest of the library without what presents numbers and what no job runs.
 
     A new module counts.
     """
-    other = {*_modules(root, PRESENTING), *_modules(root, INTERACTIVE)}
-    return _digest("numbers", root, set(_modules(root, [LIBRARY])) - other)
+    excluded = {*_modules(root, PRESENTING), *_modules(root, INTERACTIVE)}
+    return _digest("numbers", root, set(_modules(root, [LIBRARY])) - excluded)
 
 
-def of_presentation(root: Path = ROOT) -> str:
-    """The digest of all that presents numbers."""
+def digest_of_presentation(root: Path = ROOT) -> str:
+    """Return the digest of all that presents numbers."""
     return _digest("presentation", root, _modules(root, PRESENTING))
 
 
@@ -52,9 +52,9 @@ def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:
 
 
 def _digest(name: str, root: Path, paths: Iterable[Path]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(paths):
         content = path.read_bytes()
-        found.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
+        digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode() + content)
     # The name, for whoever asks Snakemake which parameter changed.
-    return f"code of {name} {found.hexdigest()[:16]}"
+    return f"code of {name} {digest.hexdigest()[:16]}"

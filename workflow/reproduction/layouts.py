@@ -203,11 +203,11 @@ def _lines(
     for shown in panel:
         kind, own = labels.kind(shown.name), labels.label(shown.name, common)
         label = shown.wording or own
-        known = variants.setdefault(kind, [])
-        if label not in known:
-            known.append(label)
+        labels_of_kind = variants.setdefault(kind, [])
+        if label not in labels_of_kind:
+            labels_of_kind.append(label)
         if view in shown.views:
-            look = line_look(*kind, known.index(label))
+            look = line_look(*kind, labels_of_kind.index(label))
             yield Line(label, look, shown.name, "" if shown.wording is None else own)
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from reproduction.configuration.models import (
     ExperimentEntry,
     PaperEntry,
-    RootEntry,
     require_known,
 )
 from reproduction.layouts import layout
@@ -100,16 +99,11 @@ class Plan:
     formats: tuple[str, ...]
 
 
-def numerics_of(root: RootEntry) -> Numerics:
-    """How config.yaml wants divergences to be computed."""
-    return Numerics(root.numerics.rtol)
-
-
-def paper(
+def plan_paper(
     name: str, entry: PaperEntry, numerics: Numerics, curves: Mapping[CurveName, Specification]
 ) -> Paper:
-    """The part of one paper, given its `specifications`."""
-    context = Context(mechanisms(entry), numerics)
+    """Return the plan of one paper, given its `specifications`."""
+    context = Context(local_randomizers(entry), numerics)
     tables = {
         table: Table(table, table_kind(name, given), context)
         for table, given in entry.tables.items()
@@ -124,7 +118,7 @@ def paper(
             else:
                 drawn = layout(shown, entry, curves)
                 figures[figure] = drawn
-                values = _values(curves[curve] for curve in drawn.curves)
+                values = _setting_values(curves[curve] for curve in drawn.curves)
             captions[figure] = " ".join(filled(shown.caption, values).split())
         except ValueError as error:
             raise ValueError(f"figures.{figure}: {error}") from None
@@ -137,19 +131,21 @@ def paper(
         sources={figure: shown.source or "" for figure, shown in entry.figures.items()},
         captions=captions,
         tables=tables,
-        claims={claim: _drawn(figures, shown) for claim, shown in entry.claims.items()},
+        claims={claim: _drawn_curves(figures, shown) for claim, shown in entry.claims.items()},
     )
 
 
-def _drawn(figures: Mapping[str, Layout | str], names: Iterable[str]) -> tuple[CurveName, ...]:
+def _drawn_curves(
+    figures: Mapping[str, Layout | str], names: Iterable[str]
+) -> tuple[CurveName, ...]:
     """Return every curve of some figures of curves, once."""
     layouts = (figures[name] for name in names)
     curves = (curve for drawn in layouts if isinstance(drawn, Layout) for curve in drawn.curves)
     return tuple(dict.fromkeys(curves))
 
 
-def _values(curves: Iterable[Specification]) -> dict[str, list[Any]]:
-    """The values of every setting that some curves have, in the order in which they come."""
+def _setting_values(curves: Iterable[Specification]) -> dict[str, list[Any]]:
+    """Return the values of every setting that some curves have, in the order in which they come."""
     values: dict[str, dict[Any, None]] = {}
     for curve in curves:
         for key, value in curve.setting.given().items():
@@ -158,21 +154,21 @@ def _values(curves: Iterable[Specification]) -> dict[str, list[Any]]:
 
 
 def table_kind(paper: str, given: Mapping[str, Any]) -> TableKind:
-    """A known kind with its parameters; pydantic's ValidationError for bad ones."""
+    """Return a known kind with its parameters; pydantic's ValidationError for bad ones."""
     kind = research(paper).tables[given["kind"]]
     return kind.model_validate({k: v for k, v in given.items() if k != "kind"})
 
 
-def mechanisms(entry: PaperEntry) -> dict[str, Description]:
-    """The local randomizers of a paper, those they are composed of in place of their names."""
+def local_randomizers(entry: PaperEntry) -> dict[str, Description]:
+    """Return the local randomizers of a paper, by name."""
     return {
-        name: description.parse(written_out(entry.mechanisms, name))
+        name: description.parse(expand_mechanism(entry.mechanisms, name))
         for name, mechanism in entry.mechanisms.items()
         if mechanism["type"] not in PROTOCOLS
     }
 
 
-def written_out(
+def expand_mechanism(
     mechanisms: Mapping[str, Mapping[str, Any]], name: str, above: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return a mechanism with the mechanisms it is composed of in place of their names.
@@ -186,10 +182,10 @@ def written_out(
     described = dict(mechanisms[name])
     if described["type"] in COMPOSITIONS:
         if "mechanism" in described:
-            described["mechanism"] = written_out(mechanisms, described["mechanism"], above)
+            described["mechanism"] = expand_mechanism(mechanisms, described["mechanism"], above)
         if isinstance(described.get("parts"), list):
             described["parts"] = [
-                {**part, "mechanism": written_out(mechanisms, part["mechanism"], above)}
+                {**part, "mechanism": expand_mechanism(mechanisms, part["mechanism"], above)}
                 if isinstance(part, Mapping) and "mechanism" in part
                 else part
                 for part in described["parts"]
@@ -200,53 +196,53 @@ def written_out(
 def specifications(
     entry: PaperEntry, numerics: Numerics
 ) -> Iterator[tuple[CurveName, Specification]]:
-    """Every curve of a paper; ValueError, naming it, where the entries do not make one."""
-    for name, experiment in entry.experiments.items():
-        axis, mechanism = (
-            experiment.x or entry.x,
-            written_out(entry.mechanisms, experiment.mechanism),
-        )
-        sent: dict[int, Sent] = {}
-        for regime in experiment.regimes:
-            setting = setting_of(entry, experiment, regime)
-            known = {axis.name, *setting.given()}
-            for curve in experiment.curves:
-                drawn, made = entry.curves[curve], CurveName(name, regime, curve)
+    """Yield every curve of a paper; ValueError, naming it, where the entries do not make one."""
+    for experiment in entry.experiments:
+        mechanism = expand_mechanism(entry.mechanisms, entry.experiments[experiment].mechanism)
+        # Reports of equal size are the same in every regime, and may come from a file.
+        reports = cache(partial(registry.parse, mechanism))
+        for regime in entry.experiments[experiment].regimes:
+            for curve in entry.experiments[experiment].curves:
+                name = CurveName(experiment, regime, curve)
                 try:
-                    if drawn.k_joint not in sent:
-                        sent[drawn.k_joint] = registry.parse(mechanism, drawn.k_joint)
-                    reports = sent[drawn.k_joint]
-                    if isinstance(reports, Reports):
-                        reports.require_own_eps0(setting.eps0)
-                    if missing := sorted(needed(drawn.quantity, reports) - known):
-                        raise ValueError(
-                            f"{missing[0]} is missing; it must be in regimes.{regime}, "
-                            f"experiments.{name}.setting or setting"
-                        )
-                    yield (
-                        made,
-                        Specification(
-                            bound=bound(drawn.bound),
-                            reports=reports,
-                            setting=setting,
-                            axis=axis,
-                            quantity=drawn.quantity,
-                            distance=drawn.distance,
-                            numerics=numerics,
-                        ),
-                    )
+                    yield name, _specification(entry, name, reports, numerics)
                 except ValueError as error:
-                    raise ValueError(place(made, error)) from None
+                    raise ValueError(locate_curve(name, error)) from None
 
 
-def place(name: CurveName, error: ValueError) -> str:
-    """A sentence about a curve with its place in the paper's file before it."""
+def _specification(
+    entry: PaperEntry, name: CurveName, reports: Callable[[int], Sent], numerics: Numerics
+) -> Specification:
+    """Return one curve, given the reports by their number; ValueError if a setting is missing."""
+    experiment, curve = entry.experiments[name.experiment], entry.curves[name.curve]
+    axis, setting = experiment.x or entry.x, combined_setting(entry, experiment, name.regime)
+    sent = reports(curve.k_joint)
+    if isinstance(sent, Reports):
+        sent.require_own_eps0(setting.eps0)
+    if missing := sorted(needed(curve.quantity, sent) - {axis.name, *setting.given()}):
+        raise ValueError(
+            f"{missing[0]} is missing; it must be in regimes.{name.regime}, "
+            f"experiments.{name.experiment}.setting or setting"
+        )
+    return Specification(
+        bound=bound(curve.bound),
+        reports=sent,
+        setting=setting,
+        axis=axis,
+        quantity=curve.quantity,
+        distance=curve.distance,
+        numerics=numerics,
+    )
+
+
+def locate_curve(name: CurveName, error: ValueError) -> str:
+    """Return a sentence about a curve behind its place in the paper's file."""
     return f"experiments.{name.experiment}: curve {name.curve} in regime {name.regime}: {error}"
 
 
-def setting_of(entry: PaperEntry, experiment: ExperimentEntry, regime: str) -> Setting:
-    """What a regime says, then the experiment, then the paper."""
-    found: dict[str, Any] = {}
+def combined_setting(entry: PaperEntry, experiment: ExperimentEntry, regime: str) -> Setting:
+    """Return the settings of the paper, overridden by the experiment, then by the regime."""
+    values: dict[str, Any] = {}
     for source in (entry.setting, experiment.setting, entry.regimes[regime]):
-        found |= source.given()
-    return Setting(**found)
+        values |= source.given()
+    return Setting(**values)

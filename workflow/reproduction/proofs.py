@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from shufflebounds.curves.specification import Specification
 
 # A number that is not proven is tried again a thousandth on the safe side.
-_LOOSER = 0.001
+SAFETY_MARGIN = 0.001
 # Seconds that one attempt may take.
-_PATIENCE = 120.0
-_CLONES = ("clone", "stronger_clone")
+ATTEMPT_SECONDS = 120.0
+# Bounds that see a mechanism's ε₀ alone, by the names that the program has for them.
+CLONES = ("clone", "stronger_clone")
 COLUMNS = (
     *("experiment", "regime", "curve", "bound", "x", "value", "quantity", "number"),
     *("verdict", "reason", "seconds"),
 )
-PROVEN, NEARLY, OPEN, SKIPPED = (
-    "proven",
-    "proven within a thousandth",
-    "not proven",
-    "not attempted",
-)
+# The verdicts on a point.
+PROVEN = "proven"
+NEARLY = "proven within a thousandth"
+OPEN = "not proven"
+SKIPPED = "not attempted"
 
 
 def table(
@@ -59,105 +59,115 @@ def table(
     rows = [
         {**empty, "experiment": name.experiment, "regime": name.regime, "curve": name.curve, **row}
         for name, specification in curves.items()
-        for row in _of_curve(specification, frames[name], program)
+        for row in _rows_of_curve(specification, frames[name], program)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def page(found: pd.DataFrame) -> Page:
-    """How many are proven, and every point."""
-    counts = found["verdict"].value_counts()
-    told = ", ".join(f"{counts.get(one, 0)} {one}" for one in (PROVEN, NEARLY, OPEN, SKIPPED))
-    seconds = sum(found.loc[found["seconds"] != "", "seconds"])
+def page(points: pd.DataFrame) -> Page:
+    """Return the page of a table: how many points are proven, and every point."""
+    counts = points["verdict"].value_counts()
+    summary = ", ".join(
+        f"{counts.get(verdict, 0)} {verdict}" for verdict in (PROVEN, NEARLY, OPEN, SKIPPED)
+    )
+    seconds = sum(points.loc[points["seconds"] != "", "seconds"])
     rows = tuple(
         (
             f"{row.experiment}/{row.regime}/{row.curve}",
             row.bound,
             "" if row.x == "" else f"{row.x} = {row.value:g}",
-            "" if row.number == "" else f"{row.quantity} {_shown(row)}",
+            "" if row.number == "" else f"{row.quantity} {_safe_number(row)}",
             row.verdict,
             row.reason.replace("|", "/"),
             "" if row.seconds == "" else f"{row.seconds:.1f}",
         )
-        for row in found.itertuples()
+        for row in points.itertuples()
     )
     return Page(
         "Points of the curves, proven again",
         "`verify/verify.py`, which shares no code with the library, proves the first, middle and "
         "last number of each curve in ball arithmetic; where it does not, it is asked for the "
-        f"one a thousandth on the safe side. {told}; {seconds:.0f} seconds of CPU time.",
+        f"one a thousandth on the safe side. {summary}; {seconds:.0f} seconds of CPU time.",
         ("curve", "bound", "point", "number", "verdict", "reason", "seconds"),
         rows,
     )
 
 
-def _shown(row: Any) -> str:
+def _safe_number(row: Any) -> str:
     return safe(row.number, up=row.bound != "lower")
 
 
-def _of_curve(
+def _rows_of_curve(
     specification: Specification, frame: pd.DataFrame, program: Path
 ) -> Iterator[dict[str, Any]]:
     bound, quantity = specification.bound, specification.quantity
-    fixed = {"bound": bound.name, "quantity": quantity}
-    why = _refusal(specification)
-    if why:
-        yield {**fixed, "verdict": SKIPPED, "reason": why}
+    subject = {"bound": bound.name, "quantity": quantity}
+    refusal = _refusal(specification)
+    if refusal:
+        yield {**subject, "verdict": SKIPPED, "reason": refusal}
         return
     end = "lower" if bound.kind is Kind.LOWER else "upper"
     numbers = [float(x) for x in frame[f"{quantity}_{end}"]]
-    known = [i for i, x in enumerate(numbers) if 0.0 < x < math.inf]
+    attempted = [i for i, x in enumerate(numbers) if 0.0 < x < math.inf]
     settings = list(specification.settings)
-    for i in sorted({known[0], known[len(known) // 2], known[-1]} if known else ()):
+    for i in sorted(
+        {attempted[0], attempted[len(attempted) // 2], attempted[-1]} if attempted else ()
+    ):
         axis = specification.axis.name
         point = {"x": axis, "value": float(getattr(settings[i], axis)), "number": numbers[i]}
-        yield {**fixed, **point, **_proven(specification, settings[i], numbers[i], program)}
-    if not known:
-        yield {**fixed, "verdict": SKIPPED, "reason": "no number of it needs a proof"}
+        yield {**subject, **point, **_proven(specification, settings[i], numbers[i], program)}
+    if not attempted:
+        yield {**subject, "verdict": SKIPPED, "reason": "no number of it needs a proof"}
 
 
 def _refusal(specification: Specification) -> str:
-    """Why no point of a curve is attempted; empty where some are."""
+    """Return why no point of a curve is attempted; empty if some are."""
     bound = specification.bound
     if bound.kind not in (Kind.UPPER, Kind.LOWER):
         return f"it is {bound.kind.value}"
-    if bound.name not in ("upper", "lower", "tight", *_CLONES):
-        return "it is no such sum, but a closed form or made of others"
+    if bound.name not in ("upper", "lower", "tight", *CLONES):
+        return "it is a closed form, or made of other bounds"
     if specification.quantity == "renyi" or specification.distance is not None:
-        return "Rényi divergences and inputs that differ in some coordinates only are not its own"
+        return (
+            "the program knows neither Rényi divergences nor inputs that agree in some coordinates"
+        )
     if specification.has_rounds and bound.name in ("lower", "tight"):
-        return "of several rounds only the blanket is"
+        return "of several rounds the program proves only the blanket"
     return ""
 
 
 def _proven(
     specification: Specification, setting: Setting, number: float, program: Path
 ) -> dict[str, Any]:
-    """The verdict on one point: of the number itself, or of one a little on the safe side."""
+    """Return the verdict on one number, or on one a little on the safe side of it."""
     safe_side = 1.0 if specification.bound.kind is Kind.UPPER else -1.0
-    before, said = _children(), {"verdict": OPEN, "reason": ""}
-    for verdict, factor in ((PROVEN, 1.0), (NEARLY, 1.0 + safe_side * _LOOSER)):
+    start, last_reason = _seconds_of_children(), ""
+    for verdict, factor in ((PROVEN, 1.0), (NEARLY, 1.0 + safe_side * SAFETY_MARGIN)):
         claims = _claims(specification, setting, number * factor)
         if not claims:
-            return {"verdict": SKIPPED, "reason": "the program does not define what is sent"}
+            return {"verdict": SKIPPED, "reason": "the program does not know the reports"}
         for claim in claims:
             is_proven, reason = run(program, claim)
             if is_proven:
-                return {"verdict": verdict, "reason": reason, "seconds": _children() - before}
-            said["reason"] = reason
-    return {**said, "seconds": _children() - before}
+                return {
+                    "verdict": verdict,
+                    "reason": reason,
+                    "seconds": _seconds_of_children() - start,
+                }
+            last_reason = reason
+    return {"verdict": OPEN, "reason": last_reason, "seconds": _seconds_of_children() - start}
 
 
 def _claims(specification: Specification, setting: Setting, number: float) -> Sequence[Claim]:
-    """Claims any of which would prove the number; none where the program knows no such reports."""
+    """Return claims any of which proves the number; none if the program knows no such reports."""
     name, protocol = specification.bound.name, specification.protocol(setting)
-    if name in _CLONES:
-        what: Claim | None = {"mechanism": name, "eps0": protocol.eps0}
+    if name in CLONES:
+        reports: Claim | None = {"mechanism": name, "eps0": protocol.eps0}
     elif isinstance(protocol, SingleMessage):
-        what = described(protocol.randomizer)
+        reports = described(protocol.randomizer)
     else:
-        what = None
-    if what is None:
+        reports = None
+    if reports is None:
         return ()
     n = setting.require("n")
     if specification.quantity == "epsilon":
@@ -165,29 +175,29 @@ def _claims(specification: Specification, setting: Setting, number: float) -> Se
     else:
         delta, eps = number, setting.require("eps")
     if name == "lower":
-        pairs = (lower(others, what, n, delta, eps) for others in ("third", "x1"))
+        pairs = (lower(others, reports, n, delta, eps) for others in ("third", "x1"))
         return [claim for claim in pairs if claim is not None]
-    bounds = ("all", "blanket") if name == "tight" and "reports" not in what else ("blanket",)
-    return [upper(bound, what, n, delta, eps, setting.rounds or 1) for bound in bounds]
+    bounds = ("all", "blanket") if name == "tight" and "reports" not in reports else ("blanket",)
+    return [upper(bound, reports, n, delta, eps, setting.rounds or 1) for bound in bounds]
 
 
 def run(program: Path, claim: Claim) -> tuple[bool, str]:
-    """Whether the program, as a process of its own, proves a claim, and what it says."""
+    """Return whether the program proves a claim, as a process of its own, and what it says."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "claim.json"
         file.write_text(json.dumps(claim), encoding="utf-8")
         command = [sys.executable, str(program), str(file)]
         try:
-            found = subprocess.run(
-                command, capture_output=True, text=True, timeout=_PATIENCE, check=False
+            process = subprocess.run(
+                command, capture_output=True, text=True, timeout=ATTEMPT_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
-            return False, f"it took more than {_PATIENCE:g} seconds"
-    verdict, _, reason = found.stdout.strip().partition(": ")
-    return found.returncode == 0 and verdict == "proven", reason or found.stderr.strip()[-200:]
+            return False, f"it took more than {ATTEMPT_SECONDS:g} seconds"
+    verdict, _, reason = process.stdout.strip().partition(": ")
+    return process.returncode == 0 and verdict == "proven", reason or process.stderr.strip()[-200:]
 
 
-def _children() -> float:
-    """CPU seconds of the processes that were run so far."""
+def _seconds_of_children() -> float:
+    """Return the CPU seconds of the processes that were run so far."""
     times = os.times()
     return times.children_user + times.children_system

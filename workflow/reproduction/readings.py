@@ -20,15 +20,15 @@ from shufflebounds.curves.storage import CurveName
 
 
 def paper(job: Any) -> Paper:
-    """The plan of the paper that a job is about, from its configuration and wildcards."""
+    """Return the plan of the paper that a job is about, from its configuration and wildcards."""
     name = job.wildcards.paper
-    return checks.checked(job.config, only=name).papers[name]
+    return checks.make_plan(job.config, only=name).papers[name]
 
 
 def curves(
     paper: Paper, names: Sequence[CurveName], paths: Sequence[str]
 ) -> dict[CurveName, pd.DataFrame]:
-    """The tables of some curves.
+    """Return the tables of some curves.
 
     Raises ValueError, which tells how to make it anew, for a file that is not the curve wanted.
     """
@@ -41,7 +41,7 @@ def curves(
 
 
 def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
-    """What a figure shows, of the files of its curves or the one of its table.
+    """Return what a figure shows of the files of its curves, or of the one of its table.
 
     Raises ValueError as `curves` does.
     """
@@ -49,10 +49,10 @@ def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
     if isinstance(drawn, str):
         table = paper.tables[drawn]
         _require(lambda path: table_files.verify(path, table.digest), str(paths))
-        made = table.kind.load_code().sheet
-        assert made is not None  # of a kind that is drawn
-        shown = made(table_files.read(str(paths)), paper.titles[figure])
-        return replace(shown, source=paper.sources[figure])
+        make_sheet = table.kind.load_code().sheet
+        assert make_sheet is not None  # checked with the configuration
+        drawing = make_sheet(table_files.read(str(paths)), paper.titles[figure])
+        return replace(drawing, source=paper.sources[figure])
     return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
 
 
@@ -68,12 +68,12 @@ def _require(verify: Callable[[str], None], path: str) -> None:
 
 
 def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:
-    """All tables one below the other."""
+    """Return all tables, one below the other."""
     return pd.concat(frames.values(), ignore_index=True)
 
 
 def evidence(paper: Paper, frames: Mapping[CurveName, pd.DataFrame]) -> dict[str, Evidence]:
-    """For each claim the curves that are to show it, and their mechanisms."""
+    """Return the curves that are to show each claim, and their mechanisms."""
     mechanisms = {
         str(paper.curves[name].reports.mechanism): paper.curves[name].reports.mechanism
         for name in frames
@@ -85,15 +85,15 @@ def evidence(paper: Paper, frames: Mapping[CurveName, pd.DataFrame]) -> dict[str
 
 
 def seconds(curves: Iterable[pd.DataFrame], benchmarks: Iterable[str | Path]) -> pd.DataFrame:
-    """One row per curve: what it is, and the wall seconds of the job that computed it.
+    """Return one row per curve: what it is, and the wall seconds of the job that computed it.
 
     Raises ValueError, naming the file, for a benchmark that does not hold them.
     """
-    known = ["experiment", "regime", "curve", "bound", "k_joint"]
+    columns = ["experiment", "regime", "curve", "bound", "k_joint"]
     rows = []
     for frame, path in zip(curves, benchmarks, strict=True):
         benchmark = pd.read_csv(path, sep="\t")
         if "s" not in benchmark or benchmark["s"].isna().any():
             raise ValueError(f"{path} holds no run time; delete the curve it belongs to and rerun")
-        rows.append({**frame.loc[0, known].to_dict(), "seconds": float(benchmark["s"].mean())})
-    return pd.DataFrame(rows, columns=[*known, "seconds"])
+        rows.append({**frame.loc[0, columns].to_dict(), "seconds": float(benchmark["s"].mean())})
+    return pd.DataFrame(rows, columns=[*columns, "seconds"])

@@ -1,9 +1,9 @@
 rule judgement:
     """Say of each claim of a paper whether the curves show it."""
     input:
-        curves=claimed(CURVE),
+        curves=claimed_files(CURVE),
         # Run times belong to what is measured.
-        benchmarks=claimed(CURVE_BENCHMARK),
+        benchmarks=claimed_files(CURVE_BENCHMARK),
     output:
         csv=report(
             f"{CLAIMS}.csv",
@@ -18,7 +18,7 @@ rule judgement:
     benchmark:
         "results/{paper}/benchmarks/claims.tsv"
     wildcard_constraints:
-        paper=any_of(name for name, paper in PLAN.papers.items() if paper.claims),
+        paper=name_pattern(name for name, paper in PLAN.papers.items() if paper.claims),
     conda:
         ENVIRONMENT
     threads: 1
@@ -26,7 +26,7 @@ rule judgement:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: planned(wildcards).claims_digest,
+        digest=lambda wildcards: paper_plan(wildcards).claims_digest,
         numbers=NUMBERS,
         presentation=PRESENTATION,
     message:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 # Not workflow.basedir, which is that of the importing workflow where this one is a module.
 ROOT = Path(workflow.snakefile).resolve().parents[2]
+if not (ROOT / "src").is_dir():
+    sys.exit(f"{ROOT} is no checkout of shufflebounds; import the workflow from a clone on disk")
 # The library and the workflow of this checkout, whatever else is installed.
 sys.path[:0] = [str(ROOT / folder) for folder in ("src", "workflow")]
 # Snakemake does not quote the Python of jobs, so that no job runs if its path has a space.
@@ -16,10 +18,11 @@ from reproduction.configuration import checks, loading
 from reproduction.configuration.sentences import ConfigError
 from shufflebounds.curves.storage import CurveName
 
+# A module gets its configuration from the importing workflow.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT, ROOT / "workflow")
 
 
-def or_exit(function, *arguments):
+def exit_on_mistake(function, *arguments):
     """What a function returns; a mistake in the configuration ends the run with its sentence."""
     try:
         return function(*arguments)
@@ -28,19 +31,24 @@ def or_exit(function, *arguments):
 
 
 # Snakemake would take the last of two equal keys, and run the Python of a file with expressions.
-ON_DISK = {} if IS_MODULE else or_exit(loading.read, Path("config.yaml"))
+CHECK_FILE = Path("config.yaml").is_file() and not IS_MODULE
+ON_DISK = exit_on_mistake(loading.read, Path("config.yaml")) if CHECK_FILE else {}
 
 
 configfile: "config.yaml"
 
 
-ORIGIN = " of the module" if IS_MODULE else " with the command line" * (config != ON_DISK)
-or_exit(checks.join_papers, config, [Path("config"), ROOT / "config"], ORIGIN)
-PLAN = or_exit(checks.checked, config, ORIGIN)
+# What sentences about mistakes say of where else the configuration is from.
+if IS_MODULE:
+    ORIGIN = " of the module"
+else:
+    ORIGIN = "" if config == ON_DISK else " with the command line"
+exit_on_mistake(checks.join_papers, config, [Path("config"), ROOT / "config"], ORIGIN)
+PLAN = exit_on_mistake(checks.make_plan, config, ORIGIN)
 
 # What the code decides of a result; parameters of the jobs.
-NUMBERS = digests.of_numbers()
-PRESENTATION = digests.of_presentation()
+NUMBERS = digests.digest_of_numbers()
+PRESENTATION = digests.digest_of_presentation()
 
 CURVE = "results/{paper}/curves/{experiment}/{regime}/{curve}.csv"
 CURVE_BENCHMARK = "results/{paper}/benchmarks/curves/{experiment}/{regime}/{curve}.tsv"
@@ -52,26 +60,26 @@ GALLERY = "results/gallery.html"
 ENVIRONMENT = "../../environment.yml"
 
 
-def any_of(names):
+def name_pattern(names):
     """A pattern that matches just these names."""
     return "|".join(sorted(set(names))) or "(?!)"
 
 
-def in_any_paper(part):
-    return any_of(name for paper in PLAN.papers.values() for name in part(paper))
+def names_in_papers(part):
+    return name_pattern(name for paper in PLAN.papers.values() for name in part(paper))
 
 
 wildcard_constraints:
-    paper=any_of(PLAN.papers),
-    experiment=in_any_paper(lambda paper: (name.experiment for name in paper.curves)),
-    regime=in_any_paper(lambda paper: (name.regime for name in paper.curves)),
-    curve=in_any_paper(lambda paper: (name.curve for name in paper.curves)),
-    table=in_any_paper(lambda paper: paper.tables),
-    figure=in_any_paper(lambda paper: paper.figures),
+    paper=name_pattern(PLAN.papers),
+    experiment=names_in_papers(lambda paper: (name.experiment for name in paper.curves)),
+    regime=names_in_papers(lambda paper: (name.regime for name in paper.curves)),
+    curve=names_in_papers(lambda paper: (name.curve for name in paper.curves)),
+    table=names_in_papers(lambda paper: paper.tables),
+    figure=names_in_papers(lambda paper: paper.figures),
     page="claims|verified|tables/[A-Za-z0-9_-]+",
 
 
-def planned(wildcards):
+def paper_plan(wildcards):
     """The plan of the paper of a job."""
     return PLAN.papers[wildcards.paper]
 
@@ -79,23 +87,23 @@ def planned(wildcards):
 def specification(wildcards):
     """What a curve is made from."""
     name = CurveName(wildcards.experiment, wildcards.regime, wildcards.curve)
-    return planned(wildcards).curves[name]
+    return paper_plan(wildcards).curves[name]
 
 
 def curve_files(pattern, paper, names):
     return [pattern.format(paper=paper, **vars(name)) for name in names]
 
 
-def claimed(pattern):
+def claimed_files(pattern):
     """Files of every curve that the claims of a paper are measured on."""
     return lambda wildcards: curve_files(
-        pattern, wildcards.paper, planned(wildcards).claimed_curves
+        pattern, wildcards.paper, paper_plan(wildcards).claimed_curves
     )
 
 
 def figure_inputs(wildcards):
     """The curves that a figure draws, or its table."""
-    shown = planned(wildcards).figures[wildcards.figure]
+    shown = paper_plan(wildcards).figures[wildcards.figure]
     if isinstance(shown, str):
         return f"{TABLE}.csv".format(paper=wildcards.paper, table=shown)
     return curve_files(CURVE, wildcards.paper, shown.curves)
@@ -142,5 +150,5 @@ def outputs(name):
     return curves(name) + figures(name) + tables(name) + claims(name)
 
 
-def of_every_paper(part):
+def for_every_paper(part):
     return [output for name in PLAN.papers for output in part(name)]

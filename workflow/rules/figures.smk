@@ -25,7 +25,7 @@ rule figure:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: planned(wildcards).figure_digest(wildcards.figure),
+        digest=lambda wildcards: paper_plan(wildcards).figure_digest(wildcards.figure),
         caption=figure_caption,
         presentation=PRESENTATION,
     message:
@@ -37,7 +37,7 @@ rule figure:
 rule gallery:
     """Put the charts of all papers on one page, where one reads off values and hides curves."""
     input:
-        charts=[file for file in of_every_paper(figures) if file.endswith(".json")],
+        charts=[file for file in for_every_paper(figures) if file.endswith(".json")],
     output:
         page=report(
             GALLERY,

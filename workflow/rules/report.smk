@@ -15,20 +15,20 @@ def paper_title(wildcards):
     """The title behind its place in the configuration, since the report sorts by the alphabet."""
     names = list(PLAN.papers)
     place = 1 + names.index(wildcards.paper)
-    return f"{place:0{len(str(len(names)))}}. {plain(planned(wildcards).title)}"
+    return f"{place:0{len(str(len(names)))}}. {plain(paper_plan(wildcards).title)}"
 
 
 def figure_labels(wildcards):
     """What the paper calls the figure; other figures come after those of the paper."""
     # The report sets no formulas.
-    paper = planned(wildcards)
+    paper = paper_plan(wildcards)
     further = "Further: " if any(paper.sources.values()) else ""
     source = paper.sources[wildcards.figure]
     return {"figure": plain(source or f"{further}{paper.titles[wildcards.figure]}")}
 
 
 def figure_caption(wildcards):
-    paper, figure = planned(wildcards), wildcards.figure
+    paper, figure = paper_plan(wildcards), wildcards.figure
     return f"{plain(paper.titles[figure])}. {paper.captions[figure]}"
 
 
@@ -38,12 +38,12 @@ def gallery_titles():
 
 
 def table_labels(wildcards):
-    return {"table": planned(wildcards).tables[wildcards.table].kind.title, "format": DATA}
+    return {"table": paper_plan(wildcards).tables[wildcards.table].kind.title, "format": DATA}
 
 
 def page_labels(wildcards):
     name = wildcards.page.removeprefix("tables/")
-    title = PAGES[name][0] if name in PAGES else planned(wildcards).tables[name].kind.title
+    title = PAGES[name][0] if name in PAGES else paper_plan(wildcards).tables[name].kind.title
     return {"table": title, "format": "Page"}
 
 

@@ -21,7 +21,7 @@ rule table:
         mem_mb=1000,
         runtime=10,
     params:
-        digest=lambda wildcards: planned(wildcards).tables[wildcards.table].digest,
+        digest=lambda wildcards: paper_plan(wildcards).tables[wildcards.table].digest,
         numbers=NUMBERS,
         presentation=PRESENTATION,
     message:

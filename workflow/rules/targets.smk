@@ -4,7 +4,7 @@
 rule figures:
     """Every figure of every paper."""
     input:
-        of_every_paper(figures),
+        for_every_paper(figures),
         gallery(),
     message:
         "every figure"
@@ -13,7 +13,7 @@ rule figures:
 rule tables:
     """Every table of every paper."""
     input:
-        of_every_paper(tables),
+        for_every_paper(tables),
     message:
         "every table"
 
@@ -21,7 +21,7 @@ rule tables:
 rule claims:
     """The claims of every paper, judged."""
     input:
-        of_every_paper(claims),
+        for_every_paper(claims),
     message:
         "every claim"
 
@@ -29,7 +29,7 @@ rule claims:
 rule verify:
     """Points of every curve of every paper, proven by a second program; nothing else asks for it."""
     input:
-        of_every_paper(proofs),
+        for_every_paper(proofs),
     message:
         "every proof"
 

@@ -84,7 +84,7 @@ def added(**sections: dict) -> dict:
 def refusal(made: object) -> str | None:
     """The sentence that refuses a configuration, which must be one line of a screen's text."""
     try:
-        checks.checked(made)
+        checks.make_plan(made)
     except ConfigError as mistake:
         sentence = str(mistake)
         assert sentence.isprintable()
@@ -96,7 +96,7 @@ def refusal(made: object) -> str | None:
 def mistake(made: object, file: str = f"config/{PAPER}.yaml") -> str:
     """What is said of a mistake in one of the files."""
     with pytest.raises(ConfigError) as caught:
-        checks.checked(made)
+        checks.make_plan(made)
     sentence = str(caught.value)
     assert "\n" not in sentence
     assert sentence.startswith(f"{file}: ")

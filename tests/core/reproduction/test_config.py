@@ -26,7 +26,7 @@ from shufflebounds.randomizers.description import Mechanism
 
 @pytest.mark.parametrize("made", [content(), our_own()], ids=["small", "ours"])
 def test_good_configurations_pass(made):
-    assert list(checks.checked(made).papers) == made["papers"]
+    assert list(checks.make_plan(made).papers) == made["papers"]
 
 
 # What a text is replaced with, and below it what is said; of the paper's file if none is named.
@@ -135,7 +135,7 @@ def test_what_the_command_line_changed_is_told_with_the_mistake():
     made = content()
     made["numerics"]["rtol"] = "1e-3"
     with pytest.raises(ConfigError) as caught:
-        checks.checked(made, " with the command line")
+        checks.make_plan(made, " with the command line")
     assert str(caught.value) == (
         "config.yaml with the command line: numerics.rtol is '1e-3'; it must be a number "
         "(YAML reads 1e-3 as text; write 0.001); --config gives texts only, so use --configfile"
@@ -177,7 +177,7 @@ def test_the_models_allow_what_the_library_allows():
 
 
 def test_every_curve_is_planned_once_and_gets_its_own_specification():
-    paper = checks.checked(content()).papers[PAPER]
+    paper = checks.make_plan(content()).papers[PAPER]
     assert list(paper.curves) == [
         *(
             CurveName("krr10", "low", curve)
@@ -208,9 +208,9 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
 def test_closed_forms_do_not_depend_on_the_width():
     made = content()
     name = CurveName("blh", "low", "bennett")
-    before = checks.checked(made).papers[PAPER].curves[name]
+    before = checks.make_plan(made).papers[PAPER].curves[name]
     made["numerics"] = {"rtol": 1e-2}
-    after = checks.checked(made).papers[PAPER].curves[name]
+    after = checks.make_plan(made).papers[PAPER].curves[name]
     assert "rtol" not in before.plain()
     assert before.digest == after.digest
 
@@ -222,7 +222,7 @@ def test_settings_come_from_the_nearest():
     paper["experiments"]["blh"] |= {"setting": {"delta": 1e-8, "eps0": 9.0}, "x": {"n": [5, 7]}}
     paper["regimes"]["large"]["delta"] = 1e-9
     paper["experiments"]["blh"]["regimes"] = ["low", "large"]
-    curves = checks.checked(made).papers[PAPER].curves
+    curves = checks.make_plan(made).papers[PAPER].curves
     deltas = {
         (name.experiment, name.regime): (one.setting.delta, one.setting.eps0, one.axis.values)
         for name, one in curves.items()
@@ -238,9 +238,11 @@ def test_the_style_of_what_was_taken_out_may_stay():
     made = edited(
         "experiments: {krr10: 10-RR, blh: BLH}", "experiments: {krr10: 10-RR, blh: BLH, oue: OUE}"
     )
-    checks.checked(made)
+    checks.make_plan(made)
 
 
 def test_one_paper_is_planned_alike_alone():
     made = our_own()
-    assert checks.checked(made, only="gap").papers == {"gap": checks.checked(made).papers["gap"]}
+    assert checks.make_plan(made, only="gap").papers == {
+        "gap": checks.make_plan(made).papers["gap"]
+    }

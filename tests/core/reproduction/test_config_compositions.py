@@ -26,7 +26,7 @@ def changed(path: list, value: object) -> dict:
 
 
 def test_the_good_configuration_passes():
-    checks.checked(added(**GOOD))
+    checks.make_plan(added(**GOOD))
 
 
 # The place of an entry and its new value, and below it what is said of that.
@@ -102,7 +102,7 @@ def test_a_mistake_is_told_in_one_sentence(edit, sentence):
         made[PAPER]["mechanisms"]["laplace"] = {"type": "laplace", "cells": 200}
         made[PAPER]["curves"]["upper"]["k_joint"] = 4
     if sentence == "passes":
-        checks.checked(made)
+        checks.make_plan(made)
     else:
         assert mistake(made) == sentence.replace("<types>", ", ".join(registry.types()))
 
@@ -114,7 +114,7 @@ def test_names_of_parts_are_replaced_by_what_they_stand_for():
         "parts": [{"mechanism": krr, "weight": 0.25}, {"mechanism": blh, "weight": 0.75}],
     }
     entry = PaperEntry.model_validate(added(**GOOD)[PAPER])
-    assert plan.written_out(entry.mechanisms, "some") == {
+    assert plan.expand_mechanism(entry.mechanisms, "some") == {
         "type": "subsample",
         "mechanism": {"type": "joint", "parts": [{"mechanism": krr}, {"mechanism": mix}]},
         "rate": 0.5,
@@ -122,10 +122,10 @@ def test_names_of_parts_are_replaced_by_what_they_stand_for():
 
 
 def test_only_what_is_asked_for_is_made():
-    small = checks.checked(content()).papers[PAPER]
+    small = checks.make_plan(content()).papers[PAPER]
     assert not small.tables
     assert not small.claims
-    good = checks.checked(added(**GOOD)).papers[PAPER]
+    good = checks.make_plan(added(**GOOD)).papers[PAPER]
     assert {name: type(table.kind) for name, table in good.tables.items()} == {
         name: research(PAPER).tables[given["kind"]] for name, given in GOOD["tables"].items()
     }
@@ -150,7 +150,8 @@ def test_only_what_is_asked_for_is_made():
 )
 def test_the_digest_of_a_table_changes_with_its_content_alone(path, value, changed_tables):
     before, after = (
-        checks.checked(made).papers[PAPER].tables for made in (added(**GOOD), changed(path, value))
+        checks.make_plan(made).papers[PAPER].tables
+        for made in (added(**GOOD), changed(path, value))
     )
     other = {name for name in before if before[name].digest != after[name].digest}
     assert other == changed_tables
@@ -159,5 +160,5 @@ def test_the_digest_of_a_table_changes_with_its_content_alone(path, value, chang
 def test_numerics_change_the_digests_of_tables_that_use_them():
     made = added(**GOOD)
     made["numerics"]["rtol"] = 1e-2
-    before, after = (checks.checked(one).papers[PAPER].tables for one in (added(**GOOD), made))
+    before, after = (checks.make_plan(one).papers[PAPER].tables for one in (added(**GOOD), made))
     assert {n for n in before if before[n].digest != after[n].digest} == {"hierarchy"}

@@ -36,12 +36,12 @@ def configured(**changes):
     )
 
 
-def planned(made):
-    return checks.checked(made).papers[PAPER].curves
+def paper_plan(made):
+    return checks.make_plan(made).papers[PAPER].curves
 
 
 def test_the_curves_of_a_matrix_are_those_of_its_worst_pairs(file):
-    curves = planned(configured())
+    curves = paper_plan(configured())
     randomizer = sb.MatrixRandomizer(ROWS)
     names = {name: CurveName("mine", "own", name) for name in CURVES}
     found = {name: curve.compute(one, curves[one]) for name, one in names.items()}
@@ -75,18 +75,18 @@ def test_a_regime_with_another_eps0_than_all_that_is_sent_is_refused(file, eps0,
         f"{own}, got {eps0}"
     )
     made[PAPER]["regimes"]["own"]["eps0"] = float(own)
-    assert planned(made)
+    assert paper_plan(made)
 
 
 def test_an_edit_of_the_numbers_changes_the_digests_of_their_curves_alone(file):
-    before = planned(configured())
+    before = paper_plan(configured())
     texts = {name: one.text() for name, one in before.items()}
     file.write_text(file.read_text() + "\n")
-    assert {name: one.digest for name, one in planned(configured()).items()} == {
+    assert {name: one.digest for name, one in paper_plan(configured()).items()} == {
         name: one.digest for name, one in before.items()
     }
     file.write_text(file.read_text().replace("0.375,0.125,0.5", "0.25,0.25,0.5"))
-    after = planned(configured())
+    after = paper_plan(configured())
     changed = {name for name, one in before.items() if after[name].digest != one.digest}
     assert changed == {name for name in before if name.experiment == "mine"}
     # A job is told what the file held when it was planned.

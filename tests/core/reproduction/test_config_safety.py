@@ -194,7 +194,7 @@ def test_a_formula_that_does_not_end_is_refused():
     sentence = refusal(with_value((PAPER, "regimes", "low", "label"), "low $"))
     assert sentence == (
         f"config/{PAPER}.yaml: regimes.low.label is 'low $', with a $ too few or too many; "
-        r"for the sign itself write \$"
+        r"write \$ for the sign itself"
     )
 
 

@@ -46,7 +46,7 @@ def layout(figure, **changes):
     figure = {"title": "A figure", "caption": "Its caption.", "regimes": ["low"], **figure}
     content = config(**changes)
     content["su2026"]["figures"] = {"fig": figure}
-    return checks.checked(content).papers["su2026"].figures["fig"]
+    return checks.make_plan(content).papers["su2026"].figures["fig"]
 
 
 def lines(*pairs, **look):

@@ -99,11 +99,11 @@ def test_the_lines_for_the_config_are_right(monkeypatch):
         text = with_line(text, path, line)
     paper = yaml.safe_load(text)
     content = {"papers": ["su2026"], "su2026": paper}
-    checks.checked(content)
+    checks.make_plan(content)
     assert paper["experiments"]["subset6"]["curves"] == paper["experiments"]["krr10"]["curves"]
     monkeypatch.setattr(registry, "_registered", {})
     with pytest.raises(ConfigError, match="subset_selection"):
-        checks.checked(content)
+        checks.make_plan(content)
 
 
 def test_the_entry_point_is_of_our_group():

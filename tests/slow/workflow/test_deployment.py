@@ -48,6 +48,8 @@ def test_conda_is_asked_for_the_one_environment(tmp_path):
 
 def test_every_rule_but_the_targets_has_that_environment():
     for path in (ROOT / "workflow" / "rules").glob("*.smk"):
+        if path.name == "targets.smk":
+            continue
         rules = re.split(r"^rule ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
         for rule in rules:
             assert re.search(r"^    conda:\n        ENVIRONMENT$", rule, re.MULTILINE), rule

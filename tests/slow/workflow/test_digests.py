@@ -24,7 +24,7 @@ def checkout(tmp_path_factory):
 
 
 def both(root: Path) -> tuple[str, str]:
-    return digests.of_numbers(root), digests.of_presentation(root)
+    return digests.digest_of_numbers(root), digests.digest_of_presentation(root)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_where_the_files_are_and_when_they_were_written_does_not_count(checkout)
 
 
 def test_a_file_that_is_renamed_counts(checkout):
-    before = digests.of_numbers(checkout)
+    before = digests.digest_of_numbers(checkout)
     file = checkout / "src/shufflebounds/core/products.py"
     renamed = file.rename(file.with_name("weights.py"))
-    assert digests.of_numbers(checkout) != before
+    assert digests.digest_of_numbers(checkout) != before
     renamed.rename(file)
 
 

@@ -24,7 +24,7 @@ def test_editing_the_file_reruns_its_curves_only(tmp_path):
     assert refused.returncode != 0
     assert "Traceback" not in refused.stderr
     assert (
-        "config/other.yaml: mechanisms.mine.file 'config/m.csv', line 2, column 2 must be a "
+        "config/other.yaml: mechanisms.mine: file 'config/m.csv', line 2, column 2 must be a "
         "probability, 0 or from 1e-300 to 1, got 'half'"
     ) in refused.stderr
 

@@ -22,10 +22,10 @@ from reproduction.configuration.models import (
 )
 from reproduction.configuration.sentences import (
     ConfigError,
-    at_place,
     first_sentence,
+    locate,
     one_line,
-    shown,
+    quote,
     suggestion,
 )
 from reproduction.papers.base import TableKind, research
@@ -41,14 +41,14 @@ from shufflebounds.randomizers.registry import COMPOSITIONS
 EntryType = TypeVar("EntryType", bound=BaseModel)
 
 
-def checked(content: Mapping[str, Any], origin: str = "", only: str | None = None) -> plan.Plan:
+def make_plan(content: Mapping[str, Any], origin: str = "", only: str | None = None) -> plan.Plan:
     """Return the plan of config.yaml with the content of every paper's file under its name.
 
     `origin` says behind the names of files where else the content is from. `only` is the one paper
     to be planned; if left out, all are. Raises ConfigError for the first mistake.
     """
     root = _root(content, origin)
-    numerics = plan.numerics_of(root)
+    numerics = Numerics(root.numerics.rtol)
     papers = {
         name: _paper(name, content.get(name), numerics, f"config/{name}.yaml{origin}")
         for name in ([only] if only else root.papers)
@@ -99,7 +99,7 @@ def _paper(name: str, content: Any, numerics: Numerics, source: str) -> plan.Pap
         _check_claims(name, entry)
         for section in ("regimes", "figures", "style"):
             _check_formulas(section, content.get(section))
-        return plan.paper(name, entry, numerics, curves)
+        return plan.plan_paper(name, entry, numerics, curves)
     except ValueError as error:
         raise ConfigError(one_line(source, str(error))) from None
 
@@ -114,9 +114,9 @@ def _check_mechanisms(entry: PaperEntry) -> None:
     types = {name: mechanism["type"] for name, mechanism in entry.mechanisms.items()}
     for name in sorted(types, key=lambda name: types[name] in COMPOSITIONS):
         try:
-            _check_parameters(entry, plan.written_out(entry.mechanisms, name))
+            _check_parameters(entry, plan.expand_mechanism(entry.mechanisms, name))
         except ValueError as error:
-            raise ValueError(at_place(f"mechanisms.{name}", str(error))) from None
+            raise ValueError(locate(f"mechanisms.{name}", str(error))) from None
 
 
 def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
     for key, value in mechanism.items():
         # Protocols assume that their parameters can be compared and hashed.
         if mechanism["type"] in registry.PROTOCOLS and isinstance(value, Mapping | list):
-            raise ValueError(f"{key} is {shown(value)}; it must be a number or text")
+            raise ValueError(f"{key} is {quote(value)}; it must be a number or text")
     for file in parsed.files:
         if set("{}") & set(file):
             raise ValueError(
@@ -151,7 +151,7 @@ def _check_computable(curves: Mapping[CurveName, Specification]) -> None:
             try:
                 curve.check(tried)
             except ValueError as error:
-                raise ValueError(plan.place(name, error)) from None
+                raise ValueError(plan.locate_curve(name, error)) from None
 
 
 def _check_tables(paper: str, entry: PaperEntry) -> None:
@@ -167,7 +167,7 @@ def _check_tables(paper: str, entry: PaperEntry) -> None:
         except ValidationError as error:
             raise ValueError(first_sentence(error, place)) from None
         except ValueError as error:
-            raise ValueError(at_place(place, str(error))) from None
+            raise ValueError(locate(place, str(error))) from None
         _check_mechanisms_of_table(place, entry, table, given.get("eps0", 1.0))
 
 
@@ -177,7 +177,9 @@ def _check_mechanisms_of_table(place: str, entry: PaperEntry, table: TableKind, 
     for mechanism in table.named():
         for eps0 in eps0s if isinstance(eps0s, list) else [eps0s]:
             try:
-                description.parse(plan.written_out(entry.mechanisms, mechanism)).randomizer(eps0)
+                description.parse(plan.expand_mechanism(entry.mechanisms, mechanism)).randomizer(
+                    eps0
+                )
             except ValueError as error:
                 raise ValueError(
                     f"{place}: mechanism {mechanism} at eps0 = {eps0}: {error}"
@@ -218,5 +220,6 @@ def _check_formulas(place: str, node: Any) -> None:
             _check_formulas(f"{place}[{i}]", entry)
     elif isinstance(node, str) and (node.count("$") - node.count(r"\$")) % 2:
         raise ValueError(
-            rf"{place} is {shown(node)}, with a $ too few or too many; for the sign itself write \$"
+            f"{place} is {quote(node)}, with a $ too few or too many; "
+            r"write \$ for the sign itself"
         )

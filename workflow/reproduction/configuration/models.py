@@ -8,7 +8,6 @@ their model. `checks` finds the mistakes that depend on the library or on the co
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -28,7 +27,7 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from reproduction.configuration.sentences import shown, suggestion
+from reproduction.configuration.sentences import quote, suggestion
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
@@ -76,11 +75,6 @@ AXIS_SCHEMA = {
 T = TypeVar("T")
 
 
-def is_name(value: object) -> bool:
-    """Whether a value may be the name of an entry."""
-    return isinstance(value, str) and re.fullmatch(NAME_PATTERN[1:-1], value) is not None
-
-
 def require_known(place: str, value: object, allowed: Collection[str]) -> None:
     """Raise ValueError unless a value, or each of a list at the place, is an allowed name."""
     if isinstance(value, tuple):
@@ -88,7 +82,7 @@ def require_known(place: str, value: object, allowed: Collection[str]) -> None:
             require_known(f"{place}[{i}]", entry, allowed)
     elif not isinstance(value, str) or value not in allowed:
         raise ValueError(
-            f"{place} is {shown(value)}{suggestion(value, allowed)}; "
+            f"{place} is {quote(value)}{suggestion(value, allowed)}; "
             f"it must be one of {', '.join(allowed) or 'none'}"
         )
 
@@ -388,7 +382,7 @@ class FigureEntry(Entry):
         """Names of the curves that the ratios show, if those are not the curves shown above."""
         return (self.ratio.curves or ()) if self.ratio else ()
 
-    def drawn(self) -> Iterator[tuple[str, str]]:
+    def drawn_curves(self) -> Iterator[tuple[str, str]]:
         """Yield experiment and curve of all that the figure draws or divides by."""
         for line in self.lines or ():
             yield line.experiment, line.curve
@@ -465,7 +459,7 @@ class PaperEntry(Entry):
                 require_known(f"{place}.table", figure.table, self.tables)
                 continue
             require_known(f"{place}.regimes", figure.regimes, self.regimes)
-            for experiment, curve in figure.drawn():
+            for experiment, curve in figure.drawn_curves():
                 require_known(f"{place}: experiment", experiment, self.experiments)
                 require_known(f"{place}: curve", curve, self.curves)
                 self._require_computed(place, figure.regimes, experiment, curve)
@@ -486,7 +480,7 @@ class PaperEntry(Entry):
                 )
 
     def _check_axes(self, place: str, figure: FigureEntry) -> None:
-        drawn = list(figure.drawn())
+        drawn = list(figure.drawn_curves())
         quantities = {self.curves[curve].quantity for _, curve in drawn}
         axes = {(self.experiments[experiment].x or self.x).name for experiment, _ in drawn}
         for what, names in (("quantities", quantities), ("axes", axes)):

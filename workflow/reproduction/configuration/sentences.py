@@ -46,28 +46,26 @@ def first_sentence(error: ValidationError, place: str = "") -> str:
     kind, value = mistake["type"], mistake["input"]
     place = _join(place, (step for step in mistake["loc"] if step != "[key]"))
     if kind == "value_error":
-        return at_place(place, str(mistake["ctx"]["error"]))
-    # Tables say where their place belongs.
+        return locate(place, str(mistake["ctx"]["error"]))
+    # The sentences of tables say where their place belongs.
     if kind == "sentence":
         return mistake["msg"].replace("{place}", place)
     place = place or "the file"
     if kind == "missing":
         return f"{place} is missing"
-    if kind == "extra_forbidden":
-        return f"{place} is not a known key"
     if "[key]" in mistake["loc"]:
         return f"{place} is not a valid name; it must be {ALLOWED['string_pattern_mismatch']}"
     if kind == "literal_error":
         names = re.findall("'(.*?)'", mistake["ctx"]["expected"])
         allowed = f"one of {', '.join(names)}"
-        return f"{place} is {shown(value)}{suggestion(value, names)}; it must be {allowed}"
+        return f"{place} is {quote(value)}{suggestion(value, names)}; it must be {allowed}"
     if kind in ALLOWED:
         allowed = ALLOWED[kind].format(**mistake.get("ctx", {}))
-        return f"{place} is {shown(value)}; it must be {allowed}"
-    return f"{place} is {shown(value)}: {mistake['msg']}"
+        return f"{place} is {quote(value)}; it must be {allowed}"
+    return f"{place} is {quote(value)}: {mistake['msg']}"
 
 
-def at_place(place: str, sentence: str) -> str:
+def locate(place: str, sentence: str) -> str:
     """Put the place of a mistake before a sentence, once if the sentence begins with its key."""
     *parents, key = place.split(".")
     if sentence.startswith(f"{key} "):
@@ -86,7 +84,7 @@ def one_line(source: str, sentence: str) -> str:
     return line if len(line) <= LONGEST_SENTENCE else f"{line[:LONGEST_SENTENCE]}…"
 
 
-def shown(value: object) -> str:
+def quote(value: object) -> str:
     """Return a value as a sentence repeats it."""
     if value is None:
         return "empty"

@@ -40,7 +40,7 @@ each_layout = pytest.mark.parametrize(("paper", "name"), LAYOUTS)
 @cache
 def papers():
     """All of them, checked: not while tests are collected, it takes seconds."""
-    return checks.checked(CONFIG).papers
+    return checks.make_plan(CONFIG).papers
 
 
 # What people with each deficiency see of linear RGB (Machado, Oliveira and Fernandes, 2009), at
@@ -156,7 +156,7 @@ def test_lines_of_a_panel_differ_and_are_few(paper, name):
 def test_captions_follow_an_edit_of_the_configuration():
     content = copy.deepcopy(CONFIG)
     content["su2026"]["setting"]["delta"] = 3e-7
-    assert "3 · 10⁻⁷" in checks.checked(content).papers["su2026"].captions["fig6"]
+    assert "3 · 10⁻⁷" in checks.make_plan(content).papers["su2026"].captions["fig6"]
     for paper in CONFIG["papers"]:
         for figure in CONFIG[paper].get("figures", {}).values():
             assert "δ = 10" not in figure["caption"]
