@@ -46,8 +46,6 @@ MAX_CROWDS_UNSORTED = 4
 COARSE_BLANKET_RTOL = 0.05
 # Ratio of a supremum to δ above which its value does not matter.
 MAX_SUPREMUM_RATIO = 1e3
-# Ratio of a supremum to δ above which no other crowd is evaluated at the same point.
-STOP_RATIO = 2.0
 # Smallest ε that is searched for, as a share of the blanket's.
 SMALLEST_SHARE = 1e-6
 
@@ -292,18 +290,16 @@ def all_datasets_epsilon(
 
 
 def compare_suprema(crowds: list[Crowd], eps: float, n: int, delta: float) -> Comparison:
-    """Return how the largest supremum of all crowds compares with δ.
+    """Return how the suprema of all crowds compare with δ, up to the first one that is above it.
 
-    If some are above δ, `crowds` loses those whose suprema are not: D is no larger further along
-    the axis, so that they need not be evaluated again. The crowds after one that is far above δ are
-    not evaluated.
+    If one is above δ, `crowds` loses those before it: D is no larger further along the axis, so
+    that they need not be evaluated again.
     """
-    suprema: list[float] = []
-    for crowd in crowds:
-        suprema.append(supremum(crowd, eps, n, MAX_SUPREMUM_RATIO * delta))
-        if suprema[-1] > STOP_RATIO * delta:
-            break
-    # A NaN counts as above δ.
-    above = [crowd for crowd, value in zip(crowds, suprema, strict=False) if not value <= delta]
-    crowds[:] = [*above, *crowds[len(suprema) :]] if above else crowds
-    return Comparison(-1 if above else 1, log(log(max(suprema)) / math.log(delta)), 0.0)
+    largest = 0.0
+    for i, crowd in enumerate(crowds):
+        value = supremum(crowd, eps, n, MAX_SUPREMUM_RATIO * delta)
+        largest = max(largest, value)
+        if not value <= delta:  # a NaN counts as above δ
+            del crowds[:i]
+            return Comparison(-1, log(log(value) / math.log(delta)), 0.0)
+    return Comparison(1, log(log(largest) / math.log(delta)), 0.0)
