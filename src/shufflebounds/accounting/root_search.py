@@ -210,13 +210,17 @@ class Search:
         return Probe(middle, self._side_aim)
 
     def _interpolated(self) -> Start:
-        """Return a guess of the root from the two probes closest to it."""
+        """Return a guess of the root from the two or three probes closest to it."""
         near, *others = sorted(self._excesses, key=lambda x: abs(x.middle) + x.noise)
         others = [x for x in others if x.is_comparable(near)]
         slope = others[0].slope_to(near) if others else self._guess.slope
         if not -math.inf < slope < 0.0:
             return Start(math.nan, slope)
         eps, doubt = near.eps - near.middle / slope, SECANT_ERROR * abs(near.middle)
+        third = next((x for x in others[1:] if x.is_comparable(others[0])), None)
+        if third is not None:
+            secant, eps = eps, _inverse_quadratic_root(near, others[0], third)
+            doubt = min(doubt, abs((eps - secant) * slope))
         return Start(eps, slope, doubt + near.noise)
 
 
@@ -235,6 +239,15 @@ class _Excess(NamedTuple):
     def slope_to(self, other: _Excess) -> float:
         """Return the slope of the secant."""
         return (other.middle - self.middle) / (other.eps - self.eps)
+
+
+def _inverse_quadratic_root(*points: _Excess) -> float:
+    """Return the value at 0 of ε as a quadratic function of log D − log δ, given three points."""
+    root = 0.0
+    for point in points:
+        others = [x.middle for x in points if x is not point]
+        root += point.eps * math.prod(x / (x - point.middle) for x in others)
+    return root
 
 
 def _excess(probe: Probe, divergence: Enclosure, delta: float) -> _Excess | None:

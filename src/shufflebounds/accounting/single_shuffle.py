@@ -35,8 +35,8 @@ DEFAULT_RTOL = 1e-4
 # wider one may come from poor estimates, which choose the components, as for few users.
 MAX_TRUSTED_WIDTH = 1e-3
 # Share of the requested relative width for the search of the inner decomposition, and of the outer.
-# Both together add at most a tenth of that width to the gap between the two.
-GAP_SHARE = 0.05
+# Both together add at most half of that width to the gap between the two.
+GAP_SHARE = 0.25
 
 
 # Scalars match both overloads; the first is the more specific.

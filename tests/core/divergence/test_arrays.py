@@ -176,13 +176,13 @@ def test_deltas_of_many_losses_and_of_many_users(mechanism):
 def test_a_point_that_falls_short_does_not_take_the_others():
     coarse = sb.Laplace(4.0, cells=20).blanket()
     n = [1000, 30_000, 10**6]
-    single = [reached(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=1.5e-3)) for one in n]
-    assert {one.relative_width <= 1.5e-3 for one in single} == {False, True}
-    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.0015 .* 1 of 3 points") as caught:
-        sb.epsilon(coarse, n, 1e-6, rtol=1.5e-3)
+    single = [reached(lambda one=one: sb.epsilon(coarse, one, 1e-6, rtol=1.85e-3)) for one in n]
+    assert {one.relative_width <= 1.85e-3 for one in single} == {False, True}
+    with pytest.raises(sb.PrecisionError, match=r"rtol = 0\.00185 .* 1 of 3 points") as caught:
+        sb.epsilon(coarse, n, 1e-6, rtol=1.85e-3)
     found = caught.value.enclosure
-    assert [one.relative_width <= 1.5e-3 for one in found] == [
-        one.relative_width <= 1.5e-3 for one in single
+    assert [one.relative_width <= 1.85e-3 for one in found] == [
+        one.relative_width <= 1.85e-3 for one in single
     ]
     assert all(map(overlap, found, single))
 
