@@ -26,17 +26,12 @@ from shufflebounds.divergence.saddlepoint import cumulants, tilting_point
 
 # Tilts of Chernoff's bounds around a point, as multiples of the tilt that suits D.
 _TILTS = np.concatenate([2.0 ** np.arange(6.0, -12.5, -0.5), -(2.0 ** np.arange(-12.0, 6.5, 0.5))])
-# Relative distance within which values are as important as the most important of them.
-_NEIGHBOURS = 0.15
 # Number of places of a sketch along the axis if only one of the two ratios varies.
 _PLACES_ON_ONE_AXIS = 400
 # Number of places of a sketch along each axis if both ratios vary.
 _PLACES_ON_TWO_AXES = 28
-# Decompositions of at most this many components stay as they are, and at least as many strips are
-# formed.
+# Decompositions of at most this many components stay as they are.
 _MAX_UNCHANGED = 300
-# Decompositions stay as they are unless this share of their components suffices.
-_MAX_LENGTH_SHARE = 0.8
 # Largest number of strips per component that are formed. Most strips are empty if the values have
 # many orders of magnitude.
 _MAX_STRIPS_PER_COMPONENT = 2.0
@@ -52,19 +47,16 @@ _LARGEST_EPS = 350.0
 _EQUAL_PLACES = 1e-11
 # Error of shares and corners in units of the round-off, in addition to that of the sums.
 _ROUNDINGS = 64.0
-# A strip of width h costs h² over this if it is united: its values move by h²/12 in the mean
-# square, which counts by half.
-_UNITE_SHARPNESS = 24.0
-# A strip of width h costs h² over this if it is spread: that moves values by twice as much, but
-# most of them keep their place.
-_SPREAD_SHARPNESS = 20.0
+# A strip of width h costs h² over this: if it is united, its values move by h²/12 in the mean
+# square, which counts by half. Spreading moves values by twice as much, but most keep their place.
+_SHARPNESS = 24.0
 # Factor of the number of strips, to make up for the strips that are spread evenly.
 _STRIP_MARGIN = 1.3
+# Smallest number of strips that are formed: without it, one question in forty is refused
+# (benchmarks/deployer_grid.py, "Laplace").
+_MIN_STRIPS = 300.0
 # Weight of even spacing beside the optimal spacing of strips.
 _EVEN_SHARE = 0.3
-# Share of its strip's weight from which on a component is a border, because spreading it would cost
-# much.
-_HEAVY_COMPONENT = 0.3
 
 
 class Focus(NamedTuple):
@@ -106,18 +98,12 @@ class Focus(NamedTuple):
         return Focus(eps, math.log(delta), loss, tilts, heights, reaches)
 
     def log_importance(self, ascending: FloatArray) -> FloatArray:
-        """Return the largest log(f/δ) in the neighbourhood of each g, for ascending g."""
-        # The function is concave, and thus largest at the point that is closest to its peak.
-        gains = int(np.sum(self.tilts > 0.0))
-        peak = math.inf if gains == self.tilts.size else -math.inf
-        peak = float(self.reaches[gains - 1]) if 0 < gains < self.tilts.size else peak
-        around = _NEIGHBOURS * np.abs(ascending)
-        points = np.clip(peak, ascending - around, ascending + around)
-        ends = np.searchsorted(points, self.reaches)
+        """Return log(f/δ) at each g, for ascending g."""
+        ends = np.searchsorted(ascending, self.reaches)
         tilt_of_point = np.repeat(
-            np.arange(self.tilts.size), np.diff(ends, prepend=0, append=points.size)
+            np.arange(self.tilts.size), np.diff(ends, prepend=0, append=ascending.size)
         )
-        return self.heights[tilt_of_point] + self.tilts[tilt_of_point] * points - self.log_delta
+        return self.heights[tilt_of_point] + self.tilts[tilt_of_point] * ascending - self.log_delta
 
 
 @functools.lru_cache(maxsize=16)
@@ -144,7 +130,7 @@ def united(decomposition: Decomposition, focus: Focus) -> Decomposition:
 
     The answer is `decomposition` itself if that would have nearly as many components.
     """
-    strips = _Strips.of(decomposition, focus, _UNITE_SHARPNESS)
+    strips = _Strips.of(decomposition, focus)
     if strips is None:
         return decomposition
     labels = np.repeat(np.arange(strips.starts.size), strips.counts())
@@ -161,7 +147,7 @@ def spread(decomposition: Decomposition, focus: Focus) -> Decomposition:
 
     The answer is `decomposition` itself if that would have nearly as many components.
     """
-    strips = _Strips.of(decomposition, focus, _SPREAD_SHARPNESS)
+    strips = _Strips.of(decomposition, focus)
     if strips is None:
         return decomposition
     borders = strips.borders()
@@ -191,19 +177,17 @@ class _Strips(NamedTuple):
     """The assignment of components to strips.
 
     ``values`` ascend, and ``order`` are the components that have them. ``starts`` are the positions
-    in that order at which a strip begins, ``heavy`` those of components that have much of their
-    strip's weight. ``slope`` is e^ε.
+    in that order at which a strip begins, and ``slope`` is e^ε.
     """
 
     values: FloatArray
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
-    heavy: NDArray[np.int64]
     slope: float
 
     @staticmethod
-    def of(decomposition: Decomposition, focus: Focus, sharpness: float) -> _Strips | None:
-        """Return strips whose widths h cost Σ p f h²/`sharpness` δ; None if there are too many."""
+    def of(decomposition: Decomposition, focus: Focus) -> _Strips | None:
+        """Return strips whose widths h cost Σ p f h²/24 δ; None if there are too many."""
         a, b, c = decomposition.a, decomposition.b, decomposition.c
         if c.size <= _MAX_UNCHANGED or not focus.tilts.size or focus.eps > _LARGEST_EPS:
             return None
@@ -224,8 +208,8 @@ class _Strips(NamedTuple):
         # proportional to the cube root of the density of the mass.
         costs = np.cbrt(weights) * np.cbrt(gaps) ** 2
         total = float(costs.sum())
-        strip_target = _STRIP_MARGIN * math.sqrt(total * total * total / (sharpness * focus.loss))
-        strip_count = max(strip_target, _MAX_UNCHANGED)
+        strip_target = _STRIP_MARGIN * math.sqrt(total * total * total / (_SHARPNESS * focus.loss))
+        strip_count = max(strip_target, _MIN_STRIPS)
         if not strip_count <= _MAX_STRIPS_PER_COMPONENT * c.size:
             return None
         spans = np.arcsinh(gaps / (1.0 + np.abs(values)))
@@ -234,11 +218,7 @@ class _Strips(NamedTuple):
             progress, np.linspace(0.0, progress[-1], math.ceil(strip_count) + 1)
         )
         starts = np.unique(np.append(np.minimum(starts, c.size - 1), [0, c.size - 1]))
-        if not starts.size < _MAX_LENGTH_SHARE * c.size:
-            return None
-        counts = np.diff(starts, append=c.size)
-        heavy = weights > _HEAVY_COMPONENT * np.repeat(np.add.reduceat(weights, starts), counts)
-        return _Strips(values, order, starts, np.flatnonzero(heavy), slope)
+        return _Strips(values, order, starts, slope) if starts.size < c.size else None
 
     def counts(self) -> NDArray[np.int64]:
         """Return the number of components of each strip."""
@@ -246,7 +226,7 @@ class _Strips(NamedTuple):
 
     def borders(self) -> FloatArray:
         """Return the values at the borders, ascending, with 0 if it lies between them."""
-        values = np.unique(self.values[np.concatenate([self.starts, self.heavy])])
+        values = np.unique(self.values[self.starts])
         return np.union1d(values, 0.0) if values[0] < 0.0 < values[-1] else values
 
 
