@@ -173,44 +173,65 @@ class Series:
 def moments(kinds: Kinds, degree: int) -> Moments | None:
     """Return those of all patterns; None if R(x) is 0 in one, or ratios are too far apart."""
     p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
-    sums_of_kinds = [_sums_of_inputs(crowds, degree + 1) for _, crowds in kinds]
-    if any(sums is None for sums in sums_of_kinds):
+    parts = [_KindSums.of(count, crowds, degree + 1) for count, crowds in kinds]
+    sums = [part for part in parts if part is not None]
+    if len(sums) < len(parts):
         return None
-    pairs = [(count, s) for (count, _), s in zip(kinds, sums_of_kinds, strict=True) if s]
-    logs = np.sum([n * np.max([entry.logs for entry in sums], axis=0) for n, sums in pairs], axis=0)
-    if not logs.max() * (degree + 1.0) < MAX_LOG_POWER:
+    logs = np.sum([part.logs for part in sums], axis=0)
+    rel_err = np.sum([part.base + part.step * (p + q) for part in sums], axis=0)
+    if not (logs.max() * (degree + 1.0) < MAX_LOG_POWER and rel_err.max() < MAX_RELATIVE_ERROR):
         return None
-    rel_err, ends = np.zeros(p.size), np.ones(2)
-    for count, sums in pairs:
-        rel_err += count * (max(entry.base for entry in sums) + U)
-        rel_err += count * max(entry.step for entry in sums) * (p + q)
-        ends *= np.max([entry.ends for entry in sums], axis=0) ** count
-    if not float(rel_err.max()) < MAX_RELATIVE_ERROR:
-        return None
-    rows = [_rows(count, [entry.products[p, q] for entry in sums]) for count, sums in pairs]
-    sides = [[rows[i] for i in sorted(side)] for side in _sides(kinds)]
-    left, right = (reduce(_all_products, side, np.ones((1, p.size))) for side in sides)
+    left, right = (
+        reduce(_all_products, [sums[i].rows(p, q) for i in sorted(side)], np.ones((1, p.size)))
+        for side in _sides(kinds)
+    )
     left[:, 0], right[:, 0] = 1.0, 1.0
     largest, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
-    return Moments(left, right, p, q, degree, 1.01 * rel_err, largest, 1.01 * ends, ratio)
+    ends = 1.01 * np.prod([part.ends for part in sums], axis=0)
+    return Moments(left, right, p, q, degree, 1.01 * rel_err, largest, ends, ratio)
 
 
-def _rows(count: int, columns: list[FloatArray]) -> FloatArray:
-    """Return the products of moments for all choices of inputs of `count` equal coordinates."""
-    choices = itertools.combinations_with_replacement(columns, count)
-    return np.stack([reduce(np.multiply, choice) for choice in choices])
+class _KindSums(NamedTuple):
+    """The moments of ``times`` equal coordinates for all inputs, and bounds of their products.
+
+    A product is off by at most ``base`` + (p + q) ``step``; ``ends`` and ``logs`` are those of
+    `_Sums` for the product.
+    """
+
+    times: int
+    products: list[FloatArray]
+    base: float
+    step: float
+    ends: FloatArray
+    logs: FloatArray
+
+    @staticmethod
+    def of(count: int, crowds: tuple[Crowd, ...], degree: int) -> _KindSums | None:
+        """Return those up to this p and q; None if R(x) is 0 in one."""
+        sums = [_Sums.of(crowd, held, degree) for crowd, held in _inputs_of_crowds(crowds)]
+        valid_sums = [entry for entry in sums if entry is not None]
+        if len(valid_sums) < len(sums):
+            return None
+        products, base, step, ends, logs = zip(*valid_sums, strict=True)
+        return _KindSums(
+            count,
+            list(products),
+            count * (max(base) + U),
+            count * max(step),
+            np.max(ends, axis=0) ** count,
+            count * np.max(logs, axis=0),
+        )
+
+    def rows(self, p: NDArray[np.int64], q: NDArray[np.int64]) -> FloatArray:
+        """Return the products at these p and q for all choices of inputs."""
+        columns = [products[p, q] for products in self.products]
+        choices = itertools.combinations_with_replacement(columns, self.times)
+        return np.stack([reduce(np.multiply, choice) for choice in choices])
 
 
 def _all_products(rows: FloatArray, other_rows: FloatArray) -> FloatArray:
     """Return the products of each row with each other row."""
     return (rows[:, None] * other_rows).reshape(-1, rows.shape[1])
-
-
-def _sums_of_inputs(crowds: tuple[Crowd, ...], degree: int) -> list[_Sums] | None:
-    """Return the moments of a coordinate for all inputs; None if one of them has none."""
-    sums = [_Sums.of(crowd, held, degree) for crowd, held in _inputs_of_crowds(crowds)]
-    valid_sums = [entry for entry in sums if entry is not None]
-    return valid_sums if len(valid_sums) == len(sums) else None
 
 
 class _Sums(NamedTuple):
