@@ -204,7 +204,8 @@ def _search(
 ) -> list[Enclosure]:
     """Return enclosures of ε for each δ, from searches that begin at `first`, or at estimates.
 
-    If the inner and the outer decompositions differ, each of them is searched by itself.
+    If the inner and the outer decompositions differ, each of them is searched by itself: D of the
+    outer one is nowhere below D, so that its upper end holds, and D of the inner one nowhere above.
     """
     if problems[0].is_finite():
         return _search_together(problems, deltas, goal, first)
