@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 def curve(
     mechanism: Randomizer | Mapping[str, Any],
-    bound: str = "tight",
+    bound: str = "best",
     *,
     quantity: str = "epsilon",
     rtol: float | None = None,
@@ -69,7 +69,7 @@ def curve(
         A mechanism such as ``KRR(k=10, eps0=4.0)``, or what configurations have under
         ``mechanisms``, such as ``{"type": "krr", "k": 10}``.
     bound
-        Its name, as ``shufflebounds bounds`` lists it: ``tight``, ``upper``, ``lower``,
+        Its name, as ``shufflebounds bounds`` lists it: ``best``, ``blanket``, ``lower``,
         ``stronger_clone``, …
     quantity
         ``epsilon`` (at ``delta``), ``delta`` (at ``eps``) or ``renyi`` (at ``order``).
@@ -93,7 +93,7 @@ def curve(
 
     Examples
     --------
-    >>> found = sb.curve(sb.KRR(k=10, eps0=4.0), "upper", n=[1_000, 100_000], delta=1e-6)
+    >>> found = sb.curve(sb.KRR(k=10, eps0=4.0), "blanket", n=[1_000, 100_000], delta=1e-6)
     >>> [f"{one.upper:.2f}" for one in found.enclosures]
     ['1.53', '0.11']
     """

@@ -29,7 +29,7 @@ def caption(html: str) -> str:
     return ET.fromstring(html).findtext("caption")
 
 
-def compute(bound="upper", points=3, **setting) -> curves.Curve:
+def compute(bound="blanket", points=3, **setting) -> curves.Curve:
     wanted = Specification(
         BOUNDS[bound],
         registry.parse({"type": "krr", "k": 4}, 1),
@@ -86,7 +86,7 @@ def test_a_curve_shows_its_enclosures():
     for (_, low, high), point in zip(rows, found.points, strict=True):
         assert Decimal(low) <= Decimal(point.answer.enclosure.lower)
         assert Decimal(high) >= Decimal(point.answer.enclosure.upper)
-    assert caption(html) == "4-RR: upper bound (upper), ε₀ = 1, δ = 10⁻⁶"
+    assert caption(html) == "4-RR: blanket (upper), ε₀ = 1, δ = 10⁻⁶"
 
 
 def test_texts_are_escaped(monkeypatch):
@@ -96,11 +96,11 @@ def test_texts_are_escaped(monkeypatch):
     assert caption(html).startswith("<b>&\"'")
 
 
-@pytest.mark.parametrize("bound", ["upper", "lower"])
-def test_the_figure_of_a_curve_shows_the_end_that_counts(bound):
+@pytest.mark.parametrize(("bound", "end"), [("blanket", "upper"), ("lower", "lower")])
+def test_the_figure_of_a_curve_shows_the_end_that_counts(bound, end):
     found = compute(bound)
     (ax,) = notebook.figure(found).axes
     drawn, _ = ax.get_lines()  # the other one is in front of the name
-    ends = [getattr(point.answer.enclosure, bound) for point in found.points]
+    ends = [getattr(point.answer.enclosure, end) for point in found.points]
     np.testing.assert_array_equal(drawn.get_xdata(), [100, 316, 1000])
     np.testing.assert_array_equal(drawn.get_ydata(), ends)

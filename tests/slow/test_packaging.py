@@ -113,7 +113,7 @@ def test_the_command_is_installed(python, tmp_path):
     question = shlex.split("epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6 --json")
     answer = json.loads(run(command, *question, cwd=tmp_path))
     wanted = sb.epsilon(sb.KRR(10, 4.0).blanket(), n=100_000, delta=1e-6)
-    assert answer["upper"]["upper"] == pytest.approx(wanted.upper, rel=2e-4)
+    assert answer["blanket"]["upper"] == pytest.approx(wanted.upper, rel=2e-4)
 
 
 def test_what_an_extra_is_needed_for_says_so(python, tmp_path):

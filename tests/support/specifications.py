@@ -11,7 +11,7 @@ NAME = CurveName("krr10", "large", "upper")
 PLAIN = {
     "mechanism": {"type": "krr", "k": 10},
     "k_joint": 1,
-    "bound": "upper",
+    "bound": "blanket",
     "quantity": "epsilon",
     "eps0": 4.0,
     "delta": 1e-6,

@@ -125,13 +125,13 @@ def _refusal(specification: Specification) -> str:
     bound = specification.bound
     if bound.kind not in (Kind.UPPER, Kind.LOWER):
         return f"it is {bound.kind.value}"
-    if bound.name not in ("upper", "lower", "tight", *CLONES):
+    if bound.name not in ("blanket", "lower", "best", *CLONES):
         return "it is a closed form, or made of other bounds"
     if specification.quantity == "renyi" or specification.distance is not None:
         return (
             "the program knows neither Rényi divergences nor inputs that agree in some coordinates"
         )
-    if specification.has_rounds and bound.name in ("lower", "tight"):
+    if specification.has_rounds and bound.name in ("lower", "best"):
         return "of several rounds the program proves only the blanket"
     return ""
 
@@ -177,7 +177,7 @@ def _claims(specification: Specification, setting: Setting, number: float) -> Se
     if name == "lower":
         pairs = (lower(others, reports, n, delta, eps) for others in ("third", "x1"))
         return [claim for claim in pairs if claim is not None]
-    bounds = ("all", "blanket") if name == "tight" and "reports" not in reports else ("blanket",)
+    bounds = ("all", "blanket") if name == "best" and "reports" not in reports else ("blanket",)
     return [upper(bound, reports, n, delta, eps, setting.rounds or 1) for bound in bounds]
 
 

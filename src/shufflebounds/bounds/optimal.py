@@ -29,10 +29,10 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.base import Randomizer
 
-UPPER = divergence_bound(
-    "upper",
+BLANKET = divergence_bound(
+    "blanket",
     Kind.UPPER,
-    label="upper bound",
+    label="blanket",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorems 5-8 and 13: the blanket",
     candidates=methodcaller("upper_candidates"),
 )
@@ -45,7 +45,7 @@ LOWER = divergence_bound(
     candidates=methodcaller("known_lower_candidates"),
 )
 
-UPPER_ACCOUNTED = accounted(UPPER, "upper_renyi", "upper bound, Rényi accounting")
+BLANKET_ACCOUNTED = accounted(BLANKET, "blanket_renyi", "blanket, Rényi accounting")
 
 
 def three_groups(pair: Decomposition) -> Decomposition:
@@ -100,9 +100,9 @@ MERGED_LOWER_PRINTED = divergence_bound(
 )
 
 
-def _prepare_tight(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     """Return the mechanism's own ε or δ, and that of the blanket if there is no randomizer."""
-    rtol, blanket = numerics.rtol, UPPER.prepare(protocol, quantity, numerics)
+    rtol, blanket = numerics.rtol, BLANKET.prepare(protocol, quantity, numerics)
     # A round keeps its lattices, and many settings have the same n.
     round_of_part = cache(lambda randomizer, n: round_of(randomizer, n, 1))
 
@@ -148,14 +148,14 @@ def _randomizer_of(protocol: Protocol) -> Randomizer | None:
     return None
 
 
-TIGHT = Bound(
-    name="tight",
+BEST = Bound(
+    name="best",
     kind=Kind.UPPER,
     label="best proven bound",
     source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
     composes=True,
-    prepare=_prepare_tight,
+    prepare=_prepare_best,
 )
 
 

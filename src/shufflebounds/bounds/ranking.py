@@ -72,7 +72,7 @@ class Choice:
     preparation
         What a user does before the mechanism, such as rounding a number; empty for nothing.
     proof
-        Why ε₀ is certified: ``tight`` (the mechanism's own ε), ``blanket`` or ``clone``.
+        Why ε₀ is certified: ``best`` (the mechanism's own ε), ``blanket`` or ``clone``.
     eps0
         ε₀ of all that a user sends in a shuffle (natural log), if blanket messages, which do not
         depend on the user, are known. ``lower`` meets the target, and `epsilon` is at most the
@@ -90,7 +90,7 @@ class Choice:
     --------
     >>> best = sb.choose(2, n=100_000, eps=1.0, delta=1e-6, most_bits=2).best
     >>> best.name, best.proof, f"{best.eps0.lower:.1f}"
-    ('krr', 'tight', '8.0')
+    ('krr', 'best', '8.0')
     """
 
     name: str
@@ -387,7 +387,7 @@ class _TaskMechanism:
         """Return the choice by the mechanism's own ε, or by the blanket's."""
         single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
         if single and self.randomizer(1.0).crowds():
-            return self._choice(self.randomizer, "tight")
+            return self._choice(self.randomizer, "best")
         return self._choice(self.blanket, "blanket")
 
     def by_clone(self) -> Choice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -19,9 +20,9 @@ from shufflebounds.bounds.base import Bound
 from shufflebounds.core import validation
 
 _ALL_BOUNDS = (
-    optimal.UPPER,
+    optimal.BLANKET,
     optimal.LOWER,
-    optimal.TIGHT,
+    optimal.BEST,
     optimal.ENUMERATED,
     clones.CLONE,
     clones.STRONGER_CLONE,
@@ -49,7 +50,7 @@ _ALL_BOUNDS = (
     rounds.OPTIMAL,
     variation_ratio.VECTOR_BITS_PUBLISHED,
     clones.CLONE_ADVANCED,
-    optimal.UPPER_ACCOUNTED,
+    optimal.BLANKET_ACCOUNTED,
     clones.CLONE_ACCOUNTED,
     clones.STRONGER_ACCOUNTED,
     clones.REDUCTION,
@@ -64,6 +65,28 @@ _ALL_BOUNDS = (
 BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL_BOUNDS})
 
 
+# Names of version 0.1, which keep working for one release, and what they are now.
+FORMER_NAMES = MappingProxyType(
+    {"upper": "blanket", "tight": "best", "upper_renyi": "blanket_renyi"}
+)
+
+
 def bound(name: str) -> Bound:
-    """Return the bound with this name; raise ValueError for an unknown name."""
-    return BOUNDS[validation.choice("bound", name, BOUNDS)]
+    """Return the bound with this name; raise ValueError for an unknown name.
+
+    A former name gives the bound and a FutureWarning with its present name.
+    """
+    return BOUNDS[validation.choice("bound", present_name(name), BOUNDS)]
+
+
+def present_name(name: str) -> str:
+    """Return the present name of a bound; a former name gives a FutureWarning."""
+    present = FORMER_NAMES.get(name) if isinstance(name, str) else None
+    if present is None:
+        return name
+    warnings.warn(
+        f"the bound {name!r} is called {present!r} now; the old name goes in the next release",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return present

@@ -21,7 +21,7 @@ End: TypeAlias = Literal["upper", "lower"]
 # Most dataset pairs whose rounds are composed. A composition may take a second.
 MAX_COMPOSED_PAIRS = 4
 # The bounds that are divergences of pairs.
-PAIR_BOUNDS = ("upper", "lower", "stronger_clone")
+PAIR_BOUNDS = ("blanket", "lower", "stronger_clone")
 # Headings of columns, and what they mean.
 ERROR = "numerical error"
 GAP_TO_LOWER = "gap to lower bound"
@@ -75,10 +75,10 @@ def at_most_blanket(answers: Mapping[str, Answer]) -> dict[str, Answer]:
 
     Both are enclosed separately, so that the former may come out larger by a numerical error.
     """
-    if not {"tight", "upper"} <= answers.keys():
+    if not {"best", "blanket"} <= answers.keys():
         return dict(answers)
-    tight, blanket = answers["tight"], answers["upper"].enclosure.upper
-    return {**answers, "tight": replace(tight, enclosure=_capped(tight.enclosure, blanket))}
+    tight, blanket = answers["best"], answers["blanket"].enclosure.upper
+    return {**answers, "best": replace(tight, enclosure=_capped(tight.enclosure, blanket))}
 
 
 def within_eps0(
@@ -122,7 +122,7 @@ def table_of_bounds(
         heading: [output.text(numbers[name], up=ends[name] == "upper") for name in answers],
         # The lower end of the best proven bound is that of the worst known dataset.
         ERROR: [
-            "" if name == "tight" else width(answer.enclosure) for name, answer in answers.items()
+            "" if name == "best" else width(answer.enclosure) for name, answer in answers.items()
         ],
         GAP_TO_LOWER: [
             "" if name == "lower" else distance(number, lower) for name, number in numbers.items()

@@ -26,7 +26,7 @@ from shufflebounds.core import validation
 from shufflebounds.curves import claim_files
 
 # Bounds by way of Rényi divergences, of several rounds.
-RENYI_BOUNDS = {"upper_renyi", "clone_renyi", "stronger_clone_renyi"}
+RENYI_BOUNDS = {"blanket_renyi", "clone_renyi", "stronger_clone_renyi"}
 # Bounds that only differ from others over several rounds.
 ROUNDS_BOUNDS = RENYI_BOUNDS | {
     *("basic_composition", "advanced_composition", "optimal_composition", "clone_advanced")
@@ -132,7 +132,7 @@ def _findings(
             findings[name] = Finding(bound, answer)
         except ValueError:
             # No bound of such reports, as for an infinite eps0, or none of several rounds.
-            if name in ("upper", "lower"):
+            if name in ("blanket", "lower"):
                 raise
     return findings
 
@@ -198,7 +198,7 @@ def _second_program(deployment: Deployment) -> list[str]:
     if claim_files.described(deployment.randomizer) is None:
         return []
     return [
-        "A second program, verify/verify.py, can prove the upper bound again and, in one round, "
+        "A second program, verify/verify.py, can prove the blanket again and, in one round, "
         "the best proven and the lower one; it reads what `shufflebounds epsilon --claim` writes."
     ]
 

@@ -31,7 +31,7 @@ QUESTION_KEYS = (
     *("rounds", "most_bits", "most_eps0", "most_messages"),
 )
 # The bound that certifies ε₀, by the proof of a choice.
-PROOF_BOUNDS = {"tight": "tight", "blanket": "upper", "clone": "stronger_clone"}
+PROOF_BOUNDS = {"best": "best", "blanket": "blanket", "clone": "stronger_clone"}
 
 
 class Column(NamedTuple):

@@ -43,19 +43,19 @@ def write_claims(
     n, rounds = deployment.honest, deployment.times
     assert mechanism is not None  # since `require_verifiable`
     end = {name: answer.enclosure.upper for name, answer in answers.items()}
-    if math.isinf(end["upper"]):
+    if math.isinf(end["blanket"]):
         raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
     more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if rounds == 1 else (1.0, 1.0)
-    claims = [claim_files.upper("blanket", mechanism, n, delta, more * end["upper"], rounds)]
-    if rounds == 1 and "reports" not in mechanism and end["tight"] < end["upper"]:
-        claims.append(claim_files.upper("all", mechanism, n, delta, more * end["tight"]))
+    claims = [claim_files.upper("blanket", mechanism, n, delta, more * end["blanket"], rounds)]
+    if rounds == 1 and "reports" not in mechanism and end["best"] < end["blanket"]:
+        claims.append(claim_files.upper("all", mechanism, n, delta, more * end["best"]))
     pair = answers["lower"]
     if rounds == 1 and pair.enclosure.lower > 0.0:
         eps = less * pair.enclosure.lower
         lower = claim_files.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
         claims += [] if lower is None else [lower]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
-    names = {"blanket": "upper bound", "all": "best proven bound", "pair": "lower bound"}
+    names = {"blanket": "blanket", "all": "best proven bound", "pair": "lower bound"}
     numbers = [
         f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
         for claim in claims

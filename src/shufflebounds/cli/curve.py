@@ -16,7 +16,7 @@ from shufflebounds.cli.options import OUTPUT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.sent import question
-from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, Name, Target
+from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
@@ -56,8 +56,8 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     ),
     option(
         "--bound",
-        Name(tuple(BOUNDS)),
-        "May be repeated; `shufflebounds bounds` lists them.  [default: tight, upper, lower, "
+        BoundName(tuple(BOUNDS)),
+        "May be repeated; `shufflebounds bounds` lists them.  [default: best, blanket, lower, "
         "stronger_clone]",
         multiple=True,
     ),
@@ -95,7 +95,7 @@ def curve(
     ends = first if start is None else start, last if stop is None else stop
     axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
     # The best proven bound says nothing of Rényi divergences.
-    usual = [name for name in ("tight", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
+    usual = [name for name in ("best", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
     bounds = {name: BOUNDS[name] for name in bound or usual}
     given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
     specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)

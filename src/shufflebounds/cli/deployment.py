@@ -185,8 +185,8 @@ class Deployment:
             return known
         parts = [part.protocol for part in self.protocol.parts(self.honest)]
         has_bound = {
-            "tight": all(isinstance(part, SingleMessage) for part in parts),
-            "upper": True,
+            "best": all(isinstance(part, SingleMessage) for part in parts),
+            "blanket": True,
             "lower": all(part.of_lower_bounds().lower_candidates() for part in parts),
             "stronger_clone": len(parts) == 1,
         }

@@ -49,7 +49,7 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
         notes.append("There is no lower bound, since no pair of datasets is known.")
     if deployment.times > 1:
         notes.append(
-            f"The {deployment.times} rounds are separate, with fresh randomness. The upper bound "
+            f"The {deployment.times} rounds are separate, with fresh randomness. The blanket "
             "covers everything published together."
         )
     return notes
@@ -116,7 +116,7 @@ def _notes_on_rounds(deployment: Deployment) -> list[str]:
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
     return [
         f"{rounds} are shuffled separately, with fresh randomness. A user spends eps0 in each. "
-        "The upper bound covers everything published together, whatever the others report and "
+        "The blanket covers everything published together, whatever the others report and "
         "however values are chosen from round to round. The lower bound is for the same two "
         "datasets in every round. For reports that are sent together, linked to each other, use "
         "--k-joint or joint instead."

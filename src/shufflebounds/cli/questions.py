@@ -32,8 +32,8 @@ from shufflebounds.protocols.base import REPORTS
 
 # Keys of version 0.1 in JSON, for scripts that read them, and what they are called now.
 FORMER_KEYS = {
-    "tight_bound": "tight",
-    "upper_bound": "upper",
+    "tight_bound": "best",
+    "upper_bound": "blanket",
     "lower_bound": "lower",
     "closed_form": "girgis_upper",
 }
@@ -91,7 +91,7 @@ class Question:
         ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}
         # A row of its own for the best proven bound is left out if it is that of the blanket.
-        claimed = numbers.get("tight", numbers["upper"])
+        claimed = numbers.get("best", numbers["blanket"])
         text = output.text(claimed, up=self.safe == "upper")
         facts = {name: plain_answer(answer) for name, answer in answers.items()}
         former = {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
@@ -123,9 +123,9 @@ class Question:
         """Return what may be claimed, and what no claim may be."""
         covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
-        best = "tight" if "tight" in numbers else "upper"
+        best = "best" if "best" in numbers else "blanket"
         usual = self.claim.format(text, for_whom=whom)
-        sentences = [self.exceptions.get(("upper", numbers[best]), usual)]
+        sentences = [self.exceptions.get(("blanket", numbers[best]), usual)]
         exception = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
         return [*sentences, exception] if exception else sentences
 
@@ -148,8 +148,8 @@ def _wide_answers_error(answers: Mapping[str, Answer]) -> PrecisionError | None:
 
 
 DIVERGENCE_ROWS = {
-    "tight": "the smallest bound that is proven; you can claim it.",
-    "upper": "the {seen} are (epsilon, delta)-DP; you can claim it.",
+    "best": "the smallest bound that is proven; you can claim it.",
+    "blanket": "the {seen} are (epsilon, delta)-DP; you can claim it.",
     "lower": "two specific datasets achieve this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
@@ -176,7 +176,7 @@ epsilon = Question(
     claim="You can claim epsilon = {}{for_whom}.",
     rows=DIVERGENCE_ROWS,
     exceptions={
-        ("upper", math.inf): "No epsilon is known to hold at this delta.",
+        ("blanket", math.inf): "No epsilon is known to hold at this delta.",
         ("lower", math.inf): "Two datasets rule out every epsilon at this delta.",
     },
     messages=True,
@@ -211,13 +211,13 @@ renyi = Question(
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
     claim="You can claim a Renyi divergence of {}.",
     rows={
-        "upper": "the {seen} are (order, this)-RDP; you can claim it.",
+        "blanket": "the {seen} are (order, this)-RDP; you can claim it.",
         "lower": DIVERGENCE_ROWS["lower"],
         "stronger_clone": DIVERGENCE_ROWS["stronger_clone"],
         "girgis_upper": "a published bound for any mechanism with this eps0.",
     },
     exceptions={
-        ("upper", math.inf): "No divergence is known to hold at this order.",
+        ("blanket", math.inf): "No divergence is known to hold at this order.",
         ("lower", math.inf): "Two datasets differ beyond all bounds at this order.",
     },
 ).command()
@@ -238,8 +238,8 @@ eps0 = Question(
     column=f"eps0 (natural{KEPT_SPACE}log)",
     claim="You can deploy eps0 = {}.",
     rows={
-        "tight": "the largest proven to meet the target; you can deploy it.",
-        "upper": "with this eps0 the target is met; you can deploy it.",
+        "best": "the largest proven to meet the target; you can deploy it.",
+        "blanket": "with this eps0 the target is met; you can deploy it.",
         "lower": "with this eps0 two datasets miss the target; claims that allow it are false.",
         "stronger_clone": "the largest proven for every mechanism.",
     },
@@ -267,12 +267,12 @@ users = Question(
     column="users",
     claim="{} users are enough.",
     rows={
-        "tight": "the fewest proven to be enough.",
-        "upper": "this many users are enough.",
+        "best": "the fewest proven to be enough.",
+        "blanket": "this many users are enough.",
         "lower": "with fewer users two datasets miss the target.",
         "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
     },
-    exceptions={("upper", math.inf): "Not even 10^15 users are known to be enough."},
+    exceptions={("blanket", math.inf): "Not even 10^15 users are known to be enough."},
     sought="n",
 ).command()
 
@@ -292,13 +292,13 @@ rounds = Question(
     column="rounds",
     claim="You can run {} rounds.",
     rows={
-        "tight": "the most proven to meet the target; you can run them.",
-        "upper": "this many rounds together meet the target; you can run them.",
+        "best": "the most proven to meet the target; you can run them.",
+        "blanket": "this many rounds together meet the target; you can run them.",
         "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
         "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
-        ("upper", 0): "Not even one round is known to meet the target.",
+        ("blanket", 0): "Not even one round is known to meet the target.",
         ("lower", 0): "Any claim that allows one round is false.",
         ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
     },

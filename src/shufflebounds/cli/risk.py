@@ -46,13 +46,13 @@ ALL_DATASETS_DENSITY = 12.0
 ALL_DATASETS_SMALLEST = 1e-8
 
 ROWS = {
-    "tight": "no attack does better; you can claim it.",
-    "upper": "no attack does better; you can claim it.",
+    "best": "no attack does better; you can claim it.",
+    "blanket": "no attack does better; you can claim it.",
     "lower": "an attack on two specific datasets achieves this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 FALSE_NEGATIVES = {
-    "false negatives": "a stronger attack has fewer of them. In these rows the upper bound is "
+    "false negatives": "a stronger attack has fewer of them. In these rows the blanket is "
     "therefore the smaller number."
 }
 ATTACK = (
@@ -131,7 +131,7 @@ def risk(
     """How well can an attack tell two values of a user apart?
 
     There is no delta to choose: the answer is the trade-off between both error rates. A best proven
-    bound comes first if it is smaller than the upper bound: claim that one. --rtol is the largest
+    bound comes first if it is smaller than the blanket: claim that one. --rtol is the largest
     relative width of the other bounds' advantages, by default about 1e-4, or more over several
     rounds.
 
@@ -192,13 +192,13 @@ def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) 
 def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
     """Return the risks after the best one, if more is proven than the blankets say."""
     randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
-    is_settled = risks["upper"].is_close_to(risks["lower"])
+    is_settled = risks["blanket"].is_close_to(risks["lower"])
     if is_settled or not round_of(randomizer, n, rounds).crowds:
         return dict(risks)
     best = profile(
         randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
-    return {"tight": Risk([best, risks["upper"]], least=True), **risks}
+    return {"best": Risk([best, risks["blanket"]], least=True), **risks}
 
 
 def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:

@@ -32,7 +32,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
-DIVERGENCE_BOUNDS = ("tight", *PAIR_BOUNDS)
+DIVERGENCE_BOUNDS = ("best", *PAIR_BOUNDS)
 RENYI_BOUNDS = (*PAIR_BOUNDS, "girgis_upper")
 # Relative width that `eps0` promises for one round.
 EPS0_RTOL = 1e-3
@@ -91,8 +91,8 @@ def _divergences(
         name: bound.answer(deployment.protocol, quantity, setting, numerics)
         for name, bound in by_step(deployment.bounds(names))
     }
-    if rtol is not None and "tight" in answers and deployment.sends_reports:
-        answers["tight"] = _held_to_width(answers["tight"], rtol, deployment)
+    if rtol is not None and "best" in answers and deployment.sends_reports:
+        answers["best"] = _held_to_width(answers["best"], rtol, deployment)
     return answers
 
 
@@ -196,10 +196,10 @@ def _searched_answers(
     }
     end: End = "lower" if pick is max else "upper"
     best = attempt(of_mechanism)
-    proven = pick(getattr(answer.enclosure, end) for answer in (answers["upper"], best))
+    proven = pick(getattr(answer.enclosure, end) for answer in (answers["blanket"], best))
     missed = answers["lower"]
     ends = proven, pick(proven, getattr(missed.enclosure, opposite(end)))
-    return {"tight": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
+    return {"best": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
 
 
 def _with_promise(answer: Answer, rtol: float, deployment: Deployment, bound: Bound) -> Answer:

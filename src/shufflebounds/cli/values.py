@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from shufflebounds.bounds.registry import FORMER_NAMES
 from shufflebounds.core import validation
 
 # Names that mechanisms have elsewhere. Without this, olh would be taken for blh.
@@ -46,6 +47,17 @@ class Name(click.Choice):
         if guess:
             return f"{value!r} is not known; did you mean {guess}?"
         return f"{value!r} is not one of {', '.join(self.choices)}."
+
+
+class BoundName(Name):
+    """The name of a bound; a former name is taken for the present one, with a note."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        former = self.normalize_choice(value, ctx)
+        present = FORMER_NAMES.get(former, former)
+        if present != former:
+            click.echo(f"The bound {former} is called {present} now.", err=True)
+        return super().convert(present, param, ctx)
 
 
 def exact_decimal(value: object) -> Decimal:

@@ -42,7 +42,7 @@ class Specification:
     axis
         What varies, and its values.
     distance
-        The upper bound for inputs that differ in so many coordinates of a joint composition (None:
+        The blanket for inputs that differ in so many coordinates of a joint composition (None:
         in any number, of which all is the worst).
     numerics
         Relative width of a divergence; other bounds have none.
@@ -51,7 +51,7 @@ class Specification:
     ------
     ValueError
         Where the bound does not give the quantity, a setting that it needs is missing, or a
-        distance is given to anything but an upper bound.
+        distance is given to anything but the blanket.
 
     """
 
@@ -83,9 +83,9 @@ class Specification:
             raise ValueError(f"rounds must be left out for the bound {self.bound.name}")
         if not self.bound.is_divergence:
             object.__setattr__(self, "numerics", Numerics())
-        if self.distance is not None and self.bound.name != "upper":
+        if self.distance is not None and self.bound.name != "blanket":
             raise ValueError(
-                "distance is only valid for the upper bound of a joint composition, "
+                "distance is only valid for the blanket of a joint composition, "
                 f"got {self.distance!r} for the bound {self.bound.name}"
             )
         for name in sorted(required - {self.axis.name}):

@@ -118,7 +118,7 @@ MESSAGES = Observation(
     "docs/variation-ratio.md",
     MappingProxyType(
         {
-            "upper": "docs/variation-ratio.md, section 9: one message among those of no input",
+            "blanket": "docs/variation-ratio.md, section 9: one message among those of no input",
             "lower": "docs/variation-ratio.md, section 9: a pair of datasets",
         }
     ),
@@ -131,9 +131,9 @@ SUMS = Observation(
     "docs/aggregation.md",
     MappingProxyType(
         {
-            "tight": "docs/aggregation.md, Theorem A; docs/closing-the-gap.md, Theorem 1, bounds "
+            "best": "docs/aggregation.md, Theorem A; docs/closing-the-gap.md, Theorem 1, bounds "
             "each sum",
-            "upper": "docs/aggregation.md, Theorem A; a blanket bounds each sum",
+            "blanket": "docs/aggregation.md, Theorem A; a blanket bounds each sum",
             "lower": "docs/aggregation.md: a pair of datasets",
         }
     ),
@@ -294,7 +294,7 @@ class SingleReport(Protocol):
             return
         if not isinstance(self.randomizer, Joint):
             raise ValueError(
-                "distance is only valid for the upper bound of a joint composition, "
+                "distance is only valid for the blanket of a joint composition, "
                 f"got {self.distance!r}"
             )
         self.randomizer.check_distance(self.distance)

@@ -210,8 +210,7 @@ class ProtocolDescription(NamedDescription):
         """Return the protocol at a setting; raise ValueError for a distance."""
         if distance is not None:
             raise ValueError(
-                "distance is only valid for the upper bound of a joint composition, "
-                f"got {distance!r}"
+                f"distance is only valid for the blanket of a joint composition, got {distance!r}"
             )
         return self._entry.make(**self._arguments(setting))
 

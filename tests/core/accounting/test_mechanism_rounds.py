@@ -94,7 +94,7 @@ def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
 
 def test_the_bound_tight_composes():
     randomizer, rounds = sb.BLH(3.0), 3
-    evaluate = BOUNDS["tight"].prepare(SingleMessage(randomizer), "epsilon", Numerics())
+    evaluate = BOUNDS["best"].prepare(SingleMessage(randomizer), "epsilon", Numerics())
     [answer] = evaluate([Setting(n=1000, delta=1e-6, rounds=rounds)])
     assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
 

@@ -140,7 +140,7 @@ def test_rounds_that_differ():
         found = sb.epsilon(pair.decomposition, part.protocol.draws(2000), each)
         total += part.times * found.upper
     assert ask("basic_composition", protocol, **asked).upper == pytest.approx(total, rel=1e-11)
-    best = ask("upper", protocol, **asked)
+    best = ask("blanket", protocol, **asked)
     for name in THEOREMS:
         assert ask(name, protocol, **asked).upper >= best.lower
 

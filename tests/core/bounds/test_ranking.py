@@ -48,7 +48,7 @@ def test_ranking_of_values(values, n, eps):
     assert found.best.name == "krr"
     assert list(ratios.values()) == sorted(ratios.values())
     for one in found.choices:
-        assert one.proof == "tight"
+        assert one.proof == "best"
         # By the definitions in place of the classes.
         e = math.exp(one.eps0.lower)
         if one.name == "krr":
@@ -123,7 +123,7 @@ def test_numbers_and_sets():
     numbers = sb.choose(None, n=10_000, eps=1.0, delta=1e-6)
     assert [one.name for one in numbers.choices] == ["krr", "piecewise", "laplace", "duchi"]
     laplace = numbers.choices[2]
-    assert laplace.proof == "tight"
+    assert laplace.proof == "best"
     variance = 4.0 * (2.0 / laplace.eps0.lower**2 + 0.25 / 16**2)
     assert laplace.mse.upper == pytest.approx(variance / 10_000, rel=1e-9)
     sets = sb.choose(30, n=10_000, eps=1.0, delta=1e-6, items=3)

@@ -20,13 +20,13 @@ LOWER = ("lower", "merged_lower", "merged_lower_printed", "girgis_lower", "girgi
 
 # Configurations and scripts have them, in the order in which commands list them.
 NAMES = """
-upper lower tight enumerated clone stronger_clone blanket_hoeffding blanket_hoeffding_generic
+blanket lower best enumerated clone stronger_clone blanket_hoeffding blanket_hoeffding_generic
 blanket_hoeffding_similarity blanket_bennett blanket_bennett_generic blanket_bennett_similarity
 blanket_best blanket_best_generic blanket_best_similarity clone_closed_form erlingsson
 variation_ratio variation_ratio_published variation_ratio_printed variation_ratio_analytic
 variation_ratio_asymptotic merged_lower merged_lower_printed original basic_composition
 advanced_composition
-optimal_composition vector_bits_published clone_advanced upper_renyi clone_renyi
+optimal_composition vector_bits_published clone_advanced blanket_renyi clone_renyi
 stronger_clone_renyi girgis_reduction girgis_upper girgis_simple girgis_lower
 girgis_lower_simple estimate_error curator_error
 """
@@ -37,9 +37,15 @@ def test_names():
     assert all(bound.name == name for name, bound in BOUNDS.items())
     assert registry.bound("clone") is BOUNDS["clone"]
     with pytest.raises(
-        ValueError, match=r"^bound must be one of advanced_composition, .*, got 'best'$"
+        ValueError, match=r"^bound must be one of advanced_composition, .*, got 'unheard'$"
     ):
-        registry.bound("best")
+        registry.bound("unheard")
+
+
+@pytest.mark.parametrize(("former", "present"), registry.FORMER_NAMES.items())
+def test_former_names_give_a_warning_and_the_bound(former, present):
+    with pytest.warns(FutureWarning, match=f"{former}.* is called .*{present}"):
+        assert registry.bound(former) is BOUNDS[present]
 
 
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=lambda bound: bound.name)

@@ -131,7 +131,7 @@ def test_protocols_without_numbers_say_so():
 )
 def test_the_repaired_pair_of_protocols(protocol, tight):
     found = epsilon("variation_ratio", protocol, 3000, 1e-6).enclosure
-    upper = epsilon("upper", protocol, 3000, 1e-6).enclosure
+    upper = epsilon("blanket", protocol, 3000, 1e-6).enclosure
     assert found.upper >= upper.lower
     assert (found.lower <= upper.upper) == tight
     published = epsilon("variation_ratio_published", protocol, 3000, 1e-6).enclosure

@@ -62,7 +62,7 @@ def test_between_the_bounds_a_claim_is_open():
     assert result.exit_code == 4
     assert "OPEN. Undecided" in result.stdout
     found = answer(*blh, "--eps", str(middle))["bounds"]
-    assert found["upper"]["upper"] == pytest.approx(upper.upper, rel=2e-4)
+    assert found["blanket"]["upper"] == pytest.approx(upper.upper, rel=2e-4)
     assert found["lower"]["lower"] == pytest.approx(lower.lower, rel=2e-4)
     assert {one["verdict"] for one in found.values()} == {"open"}
     assert answer(*blh, "--eps", str(middle))["open_because"] == "gap"
@@ -79,7 +79,7 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
     vague = answer(*options)
     assert (vague["verdict"], vague["open_because"]) == ("open", "precision")
     text = run(*options).stdout.replace("\n", " ")
-    assert "not precise enough to tell: the upper bound is known to lie between" in text
+    assert "not precise enough to tell: the blanket is known to lie between" in text
     assert "A smaller --rtol may help." in text
     precise = answer(*options, "--rtol", "1e-7")
     assert precise["verdict"] == "proven"
@@ -90,7 +90,7 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
 COMPOSITIONS = {
     *("basic_composition", "advanced_composition", "optimal_composition", "clone_advanced"),
 }
-BY_RENYI = {"upper_renyi", "clone_renyi", "stronger_clone_renyi", "girgis_upper"}
+BY_RENYI = {"blanket_renyi", "clone_renyi", "stronger_clone_renyi", "girgis_upper"}
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_only_bounds_that_may_matter_are_asked():
     assert often["verdict"] != "open"
     assert set(often["bounds"]) >= COMPOSITIONS
     assert not BY_RENYI & set(often["bounds"])
-    claim = 0.5 * sum(often["bounds"]["upper"][end] for end in ("lower", "upper"))
+    claim = 0.5 * sum(often["bounds"]["blanket"][end] for end in ("lower", "upper"))
     open_ = answer(*KRR10, "--eps", repr(claim), "--rounds", "2")
     assert open_["verdict"] == "open"
     assert set(open_["bounds"]) >= BY_RENYI | COMPOSITIONS

@@ -82,8 +82,8 @@ def assert_answers(found: dict, ask: Callable, randomizer: sb.Randomizer, bounds
     blanket, every = ask(randomizer.blanket()), ask(randomizer)
     pairs = {name: ask(pair) for name, pair in randomizer.dataset_pairs().items()}
     lower = max(pairs, key=lambda name: pairs[name].lower)
-    assert found["upper"] == {"lower": blanket.lower, "upper": blanket.upper}
-    assert found["tight"]["upper"] == min(every.upper, blanket.upper)
+    assert found["blanket"] == {"lower": blanket.lower, "upper": blanket.upper}
+    assert found["best"]["upper"] == min(every.upper, blanket.upper)
     if not bounds_users:
         clone = ask(sb.stronger_clone(randomizer.eps0))
         assert found["stronger_clone"] == {"lower": clone.lower, "upper": clone.upper}
@@ -107,11 +107,11 @@ def test_targets_are_met_as_in_the_library(name):
     target, n, delta = ("--eps", "0.5", "--delta", "1e-6"), 10_000, 1e-6
     found = answer("users", *options, "--eps0", "2", *target)
     assert_answers(found, lambda of: sb.fewest_users(of, 0.5, delta), make(2.0), True)
-    found = answer("rounds", *options, "--eps0", "2", "--n", "10000", *target)["upper"]
+    found = answer("rounds", *options, "--eps0", "2", "--n", "10000", *target)["blanket"]
     most = sb.most_rounds(make(2.0).blanket(), 0.5, delta, n)
     assert found == {"lower": most.lower, "upper": most.upper}
     found = answer("eps0", *options, "--n", "10000", *target)
-    for key, end in (("tight", "lower"), ("lower", "upper")):
+    for key, end in (("best", "lower"), ("lower", "upper")):
         eps0 = found[key][end]
         least = max(sb.delta(pair, 0.5, n).lower for pair in make(eps0).dataset_pairs().values())
         upper = sb.delta(make(eps0), 0.5, n, rtol=1e-3).upper
@@ -133,12 +133,12 @@ def test_no_epsilon_is_above_eps0():
     """What is published as it is sent is (ε₀, 0)-DP; the engine's own width would exceed it."""
     options = ("--eps0", "16", "--n", "1e5", "--delta", "1e-6")
     found = answer("epsilon", *KRR10, *options)
-    for key in ("upper", "lower", "stronger_clone"):
+    for key in ("blanket", "lower", "stronger_clone"):
         assert found[key]["lower"] <= found[key]["upper"] <= 16.0
-    assert found["upper"]["upper"] == 16.0
+    assert found["blanket"]["upper"] == 16.0
     assert found["notes"][-1].startswith("A bound that comes out above eps0 is replaced by eps0")
     text = succeed("epsilon", *KRR10, *options).stdout
-    assert value(text, "upper bound") == value(text, "stronger clone") == 16
+    assert value(text, "blanket") == value(text, "stronger clone") == 16
     small = answer("epsilon", *AT_4, "--delta", "1e-6")
     assert small["notes"] == []
 
@@ -162,7 +162,7 @@ def test_no_curve_is_above_eps0():
 @pytest.mark.parametrize(("eps", "rounds"), [("4", 1), ("5", 1), ("12", 3)])
 def test_delta_is_zero_from_eps0_on(eps, rounds):
     found = answer("delta", *AT_4, "--eps", eps, "--rounds", str(rounds))
-    for key in ("upper", "lower", "stronger_clone"):
+    for key in ("blanket", "lower", "stronger_clone"):
         assert found[key]["lower"] == found[key]["upper"] == 0.0
 
 
@@ -174,11 +174,11 @@ def test_colluding_users_provide_no_cover():
     options = ("epsilon", *KRR10, "--eps0", "4", "--delta", "1e-6")
     found = answer(*options, "--n", "10000", "--colluding", "3000")
     assert (found["n"], found["colluding"], found["n_honest"]) == (10_000, 3000, 7000)
-    assert found["upper"] == answer(*options, "--n", "7000")["upper"]
+    assert found["blanket"] == answer(*options, "--n", "7000")["blanket"]
     target = ("users", *KRR10, "--eps0", "4", "--eps", "0.3", "--delta", "1e-6")
-    needed = answer(*target)["upper"]
+    needed = answer(*target)["blanket"]
     more = {end: value + 500 for end, value in needed.items()}
-    assert answer(*target, "--colluding", "500")["upper"] == more
+    assert answer(*target, "--colluding", "500")["blanket"] == more
     asked = (*options, "--n", "10000", "--colluding", "1", "--explain")
     text = succeed(*asked).stdout.replace("\n", " ")
     assert "n = 10000 users (1 of them colluding)" in text
@@ -187,18 +187,18 @@ def test_colluding_users_provide_no_cover():
 
 def test_json_has_these_keys():
     found = answer("epsilon", *AT_4, "--delta", "1e-6")
-    former = ("tight_bound", "upper_bound", "lower_bound")
+    former = {"tight_bound": "best", "upper_bound": "blanket", "lower_bound": "lower"}
     assert list(found) == [
         *("version", "mechanism", "parameters", "k_joint", "rate", "eps0", "seen", "covered"),
-        *("n", "colluding", "n_honest", "delta", "rounds", "tight", "upper", "lower"),
+        *("n", "colluding", "n_honest", "delta", "rounds", "best", "blanket", "lower"),
         *("stronger_clone", *former, "precise", "notes"),
     ]
-    assert all(found[name] == found[name.removesuffix("_bound")] for name in former)
+    assert all(found[name] == found[present] for name, present in former.items())
     assert found["version"] == __version__
     assert found["parameters"] == {"k": 10}
-    assert list(found["upper"]) == list(found["stronger_clone"]) == ["lower", "upper"]
+    assert list(found["blanket"]) == list(found["stronger_clone"]) == ["lower", "upper"]
     assert list(found["lower"]) == ["lower", "upper", "others"]
-    assert list(found["tight"]) == ["lower", "upper", "others"]
+    assert list(found["best"]) == ["lower", "upper", "others"]
     assert (found["mechanism"], found["eps0"], found["n"]) == ("krr", 4.0, 10_000)
 
 
@@ -210,7 +210,7 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
     options = ("--mechanism", "krr", "--k", "3", "--eps0", "2", "--n", "1e4", "--rounds", "9")
     # A width that theory alone may keep the ends of the tight bound from.
     found = json.loads(run(command, *options, given, at, "--rtol", rtol, "--json").stdout)
-    least, blanket = (found[key]["upper"] for key in ("tight", "upper"))
+    least, blanket = (found[key]["upper"] for key in ("best", "blanket"))
     assert blanket * (1 - 10 * float(rtol)) <= least <= blanket
 
 
@@ -219,13 +219,13 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
     [
         (
             (*("rounds", *KRR10, "--eps0", "0.1"), *("--n", "1e12", "--eps", "1")),
-            "upper",
+            "blanket",
             (10**6, None),
             "Not even 1000000 rounds are ruled out.",
         ),
         (
             (*("rounds", *KRR10, "--eps0", "1"), *("--n", "10", "--eps", "0.1")),
-            "upper",
+            "blanket",
             (0, 0),
             "Any claim that allows one round is false.",
         ),
@@ -237,7 +237,7 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
         ),
         (
             ("users", *KRR10, "--eps0", "4", "--eps", "0"),
-            "upper",
+            "blanket",
             (10**15 + 1, None),
             "Not even 10^15 users are known to be enough.",
         ),
@@ -253,9 +253,9 @@ def test_printed_bounds_are_bounds_in_columns_with_units():
     """Of ε the upper end is claimed, of ε₀ the lower one; both are rounded to the safe side."""
     asked = ("epsilon", *AT_4, "--delta", "1e-6")
     text, exact = succeed(*asked).stdout, answer(*asked)
-    claimed = value(text, "upper bound")
-    assert Decimal(exact["upper"]["upper"]) <= claimed
-    assert claimed <= Decimal(exact["upper"]["upper"]) * Decimal("1.00001")
+    claimed = value(text, "blanket")
+    assert Decimal(exact["blanket"]["upper"]) <= claimed
+    assert claimed <= Decimal(exact["blanket"]["upper"]) * Decimal("1.00001")
     assert Decimal(exact["lower"]["lower"]) >= value(text, "lower bound")
     rows = [line for line in text.splitlines() if line.startswith("  ")]
     headings, rows = " ".join(rows[:-4]).split(), rows[-4:]
@@ -264,7 +264,7 @@ def test_printed_bounds_are_bounds_in_columns_with_units():
     assert not any("%" in row for row in rows if row.startswith("  lower bound"))
     asked = ("eps0", *KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6")
     text, exact = succeed(*asked).stdout, answer(*asked)
-    assert value(text, "upper bound") <= Decimal(exact["upper"]["lower"])
+    assert value(text, "blanket") <= Decimal(exact["blanket"]["lower"])
     assert value(text, "lower bound") >= Decimal(exact["lower"]["upper"])
 
 
@@ -328,9 +328,9 @@ def test_the_claims_of_several_rounds_are_the_printed_ends_and_are_named(tmp_pat
     asked = ("epsilon", *AT_4, "--delta", "1e-6", "--rounds", "30", "--claim", str(path))
     text = succeed(*asked, "--report", str(page)).stdout
     (claim,) = json.loads(path.read_text("utf-8"))
-    printed = value(text, "upper bound")
+    printed = value(text, "blanket")
     assert printed == Decimal(outward(claim["eps"], up=True))
-    said = f"claims epsilon = {printed} (upper bound)"
+    said = f"claims epsilon = {printed} (blanket)"
     assert said in " ".join(text.split())
     assert said in page.read_text("utf-8")
 
@@ -376,27 +376,27 @@ def vague(monkeypatch):
 def test_a_wide_enclosure_is_printed_and_reported(command, target):
     text = run(command, *AT_4, *target)
     assert text.exit_code == 3
-    assert value(text.stdout, "upper bound") == Decimal("0.5")
+    assert value(text.stdout, "blanket") == Decimal("0.5")
     assert text.stderr.startswith("Error: ")
     assert "known only roughly" in text.stderr
     found = json.loads(run(command, *AT_4, *target, "--json").stdout)
-    assert found["upper"] == {"lower": 0.25, "upper": 0.5}
+    assert found["blanket"] == {"lower": 0.25, "upper": 0.5}
     assert found["precise"] is False
 
 
 @pytest.mark.usefixtures("vague")
 def test_a_curve_that_is_not_precise_says_where(tmp_path):
     path = tmp_path / "curve.csv"
-    asked = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--bound", "upper")
+    asked = ("curve", *KRR10, "--eps0", "4", "--delta", "1e-6", "--bound", "blanket")
     result = run(*asked, "-o", str(path))
     assert result.exit_code == 3
     assert re.fullmatch(
-        r"Error: krr/.*/upper at n = 1000 is left empty: known only roughly "
+        r"Error: krr/.*/blanket at n = 1000 is left empty: known only roughly "
         r"\(and 49 more points\)\n",
         result.stderr,
     )
     frame = curves.read(path)
-    assert set(frame["bound"]) == {"upper"}
+    assert set(frame["bound"]) == {"blanket"}
     assert frame[["epsilon_lower", "epsilon_upper"]].isna().all(axis=None)
 
 
@@ -424,7 +424,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     assert result.exit_code == 3
     found = json.loads(result.stdout)
     assert found["precise"] is False
-    assert found["upper"] == {"lower": 100.0, "upper": 108.0}
+    assert found["blanket"] == {"lower": 100.0, "upper": 108.0}
     assert "wider than the relative" in result.stderr
 
 
@@ -443,8 +443,8 @@ def test_days_may_have_other_numbers_of_users():
     found = answer("epsilon", *options, *days)
     R = sb.KRR(10, 2.0)
     both = sb.compose([(R.blanket(), 9990, 3), (R.blanket(), 4990, 2)]).epsilon(1e-6)
-    assert found["upper"] == {"lower": both.lower, "upper": both.upper}
-    assert found["lower"]["lower"] <= found["tight"]["upper"] <= found["upper"]["upper"]
+    assert found["blanket"] == {"lower": both.lower, "upper": both.upper}
+    assert found["lower"]["lower"] <= found["best"]["upper"] <= found["blanket"]["upper"]
     assert found["also"] == [[5000, 2]]
     text = succeed("epsilon", *options, *days).stdout
     assert "3 rounds, and 2 rounds of 5000 users" in " ".join(text.split())
@@ -463,7 +463,7 @@ def test_every_axis_has_a_range_of_its_own(x):
     names = {"epsilon": ("n", "eps0", "delta"), "delta": ("n", "eps0", "eps")}
     wanted = names.get(quantity, ("n", "eps0", "order"))
     fixed = [part for name in wanted if name != x for part in (f"--{name}", given[name])]
-    asked = ("--x", x, "--quantity", quantity, "--points", "2", "--bound", "upper")
+    asked = ("--x", x, "--quantity", quantity, "--points", "2", "--bound", "blanket")
     result = succeed("curve", *KRR10, *fixed, *asked)
     assert len(list(csv.DictReader(io.StringIO(result.stdout)))) == 2
 
@@ -478,10 +478,10 @@ def test_divergences_are_those_of_the_library():
     R = sb.KRR(10, 4.0)
     lower = max(sb.renyi(pair, 10**5, 16.0, rounds=3).lower for pair in R.dataset_pairs().values())
     upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
-    assert found["upper"] == {"lower": upper.lower, "upper": upper.upper}
+    assert found["blanket"] == {"lower": upper.lower, "upper": upper.upper}
     assert found["lower"]["lower"] == pytest.approx(lower, rel=2e-3)
     mechanism = sb.renyi(R, 10**5, 16.0, rounds=3)
-    assert found["upper"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
+    assert found["blanket"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
     assert found["lower"]["lower"] == pytest.approx(mechanism.lower, rel=2e-3)
     assert found["girgis_upper"]["upper"] == 3 * theorem_3_1(4.0, 10**5, 16.0)
     assert (found["order"], found["rounds"], found["n"], found["precise"]) == (16.0, 3, 10**5, True)
@@ -540,8 +540,8 @@ def test_a_claim_file_has_all_ends_and_what_it_cannot_hold_is_refused(tmp_path):
     shown = json.loads(succeed(*asked, "--mechanism", "blh", "--json").stdout)
     blanket, every, pair = json.loads(file.read_text(encoding="utf-8"))
     # A room of 0.02 % on the true side.
-    assert blanket["eps"] == pytest.approx(1.0002 * shown["upper"]["upper"], rel=1e-12)
-    assert every["eps"] == pytest.approx(1.0002 * shown["tight"]["upper"], rel=1e-12)
+    assert blanket["eps"] == pytest.approx(1.0002 * shown["blanket"]["upper"], rel=1e-12)
+    assert every["eps"] == pytest.approx(1.0002 * shown["best"]["upper"], rel=1e-12)
     assert pair["eps"] == pytest.approx(0.9998 * shown["lower"]["lower"], rel=1e-12)
     assert (blanket["bound"], every["bound"], pair["datasets"]) == ("blanket", "all", [0, 1, 1])
     succeed(*asked, "--mechanism", "krr", "--k", "2", "--k-joint", "2")
@@ -690,7 +690,7 @@ epsilon --k-joint 0: k_joint must be an integer from 1 to 100, got 0
 epsilon no-k --mechanism laplace --cells 5000 --k-joint 4: a joint of 4 reports
 curve no-n --start 10 --stop 9: stop must be
 curve no-n --stop 1001: points must be at most 2
-curve no-n --bound uper: 'uper' is not known; did you mean upper?
+curve no-n --bound lowr: 'lowr' is not known; did you mean lower?
 curve no-n --output /nowhere/x.csv: '/nowhere'
 curve no-n --output /: is a directory
 curve no-eps0 no-n --x eps0 --start 1 --stop 2:
@@ -724,7 +724,7 @@ epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
     --protocol must be given in place of --mechanism
 epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint, --rate and --also must be left out
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
-    flip must be a number with 1e-100 <= flip < 0.5, got 0.7
+    flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:
     --claim needs reports that verify/verify.py defines
 epsilon ALONE --protocol binary: 'binary' is not known; did you mean binary_sum?

@@ -149,7 +149,7 @@ class Terminal(io.StringIO):
 
 def shown(monkeypatch, stream: io.StringIO) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
-    bounds = {"upper": BOUNDS["upper"], "lower": BOUNDS["lower"]}
+    bounds = {"blanket": BOUNDS["blanket"], "lower": BOUNDS["lower"]}
     assert [name for name, _ in progress.by_step(bounds)] == [*bounds]
     progress.clear_step()
     return stream.getvalue()
@@ -158,7 +158,7 @@ def shown(monkeypatch, stream: io.StringIO) -> str:
 def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
     text = shown(monkeypatch, Terminal())
     erase = progress.ERASE_LINE
-    steps = ("computing 1 of 2: upper bound", "computing 2 of 2: lower bound", "")
+    steps = ("computing 1 of 2: blanket", "computing 2 of 2: lower bound", "")
     assert text == "".join(f"{erase}{step}" for step in steps)
 
 

@@ -63,11 +63,11 @@ def test_delta_is_the_largest_of_all_inputs(options):
         " against ".join(map(str, worst[1])),
         str(worst[2]),
     )
-    assert found["upper"]["upper"] >= worst[0]
+    assert found["blanket"]["upper"] >= worst[0]
     each = sb.MatrixRandomizer(ROWS).blankets()
     upper = max(sb.delta(pair, 0.2, 2).upper for pair in each.values())
-    assert found["upper"]["upper"] == upper
-    assert sb.delta(each[found["upper"]["inputs"]], 0.2, 2).upper == upper
+    assert found["blanket"]["upper"] == upper
+    assert sb.delta(each[found["blanket"]["inputs"]], 0.2, 2).upper == upper
     assert found["eps0"] == pytest.approx(EPS0, rel=1e-14)
     assert found["eps0"] >= EPS0
 
@@ -76,7 +76,7 @@ def test_epsilon_is_that_of_the_worst_pair_of_the_library(options):
     found = answer("epsilon", *options, "--n", "1e4", "--delta", "1e-6")
     randomizer = sb.MatrixRandomizer(ROWS)
     name, worst = sb.worst_epsilon(randomizer.blankets(), 10_000, 1e-6)
-    assert found["upper"] == {"lower": worst.lower, "upper": worst.upper, "inputs": name}
+    assert found["blanket"] == {"lower": worst.lower, "upper": worst.upper, "inputs": name}
     name, lower = sb.best_lower_epsilon(randomizer.dataset_pairs(), 10_000, 1e-6)
     assert found["lower"]["lower"] == lower.lower
     assert f"{found['lower']['inputs']} among {found['lower']['others']}" == name
@@ -106,7 +106,7 @@ def test_users_are_enough_for_all_inputs(options):
         name: sb.fewest_users(pair, eps=0.1, delta=1e-6)
         for name, pair in sb.MatrixRandomizer(ROWS).blankets().items()
     }
-    upper = found["upper"]
+    upper = found["blanket"]
     assert upper["upper"] == max(one.upper for one in each.values()) == each[upper["inputs"]].upper
     pairs = sb.MatrixRandomizer(ROWS).dataset_pairs()
     best = max(sb.fewest_users(pair, eps=0.1, delta=1e-6).lower for pair in pairs.values())
@@ -123,9 +123,9 @@ def test_joint_and_rare_reports_of_a_matrix(options):
 
     both, _ = alone(np.kron(ROWS, ROWS), 0.3)
     found = answer("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3")
-    assert holds(found["upper"], both, 1e-12)
+    assert holds(found["blanket"], both, 1e-12)
     assert found["eps0"] == pytest.approx(2.0 * EPS0, rel=1e-14)
-    assert found["upper"]["inputs"].count(" against ") == 2
+    assert found["blanket"]["inputs"].count(" against ") == 2
     assert "of all coordinates together" in found["notes"][0]
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
@@ -134,7 +134,7 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     )
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
-    assert holds(found["upper"], rare, 1e-12)
+    assert holds(found["blanket"], rare, 1e-12)
 
 
 def test_in_every_round_another_pair_may_be_the_worst(options, monkeypatch):
@@ -145,7 +145,7 @@ def test_in_every_round_another_pair_may_be_the_worst(options, monkeypatch):
     randomizer = sb.MatrixRandomizer(ROWS)
     blankets = list(randomizer.blankets().values())
     together = sb.compose([(blankets, 50, 2)]).epsilon(1e-3)
-    assert found["upper"] == {"lower": together.lower, "upper": together.upper}
+    assert found["blanket"] == {"lower": together.lower, "upper": together.upper}
     for pair in blankets:
         assert sb.epsilon(pair, 50, 1e-3, rounds=2).lower <= together.upper
     name = f"{found['lower']['inputs']} among {found['lower']['others']}"
@@ -201,7 +201,7 @@ def test_a_report_that_gives_an_input_away_has_no_clone(tmp_path):
     found = answer("epsilon", *arguments, "--delta", "0.4")
     assert found["eps0"] is None
     assert "stronger_clone" not in found
-    assert found["upper"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
+    assert found["blanket"] == {"lower": None, "upper": None, "inputs": "0 against 1"}
     text = succeed("epsilon", *arguments, "--delta", "0.4").stdout
     assert "No epsilon is known to hold at this delta." in text
     assert "Two datasets rule out every epsilon at this delta." in text.replace("\n", " ")
@@ -221,7 +221,7 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
     # A report tells its input with probability 1/2, else nothing.
     assert run("check", *arguments, "--delta", "0.6", "--eps", "0").exit_code == 0
     found = answer("renyi", *arguments, "--order", "2")
-    assert found["upper"] == {"lower": None, "upper": None}
+    assert found["blanket"] == {"lower": None, "upper": None}
     assert "stronger_clone" not in found
     assert "girgis_upper" not in found
     text = succeed("renyi", *arguments, "--order", "2").stdout

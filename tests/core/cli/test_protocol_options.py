@@ -23,15 +23,15 @@ from shufflebounds.protocols.registry import PROTOCOLS
 def test_answers_are_those_of_the_decomposition(options, protocol):
     found = answer("epsilon", "--protocol", *options, "--n", 5000, "--delta", 1e-6)
     expected = sb.epsilon(protocol.decomposition(), protocol.draws(5000), 1e-6)
-    assert found["upper"] == {"lower": expected.lower, "upper": expected.upper}
+    assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}
     assert "mechanism" not in found
     delta = answer("delta", "--protocol", *options, "--n", 5000, "--eps", expected.upper)
-    assert delta["upper"]["lower"] <= 1e-6
+    assert delta["blanket"]["lower"] <= 1e-6
     # Who colludes sends nothing that hides anybody.
     fewer = answer(
         "epsilon", "--protocol", *options, "--n", 6000, "--colluding", 1000, "--delta", 1e-6
     )
-    assert fewer["upper"] == found["upper"]
+    assert fewer["blanket"] == found["blanket"]
 
 
 def test_rounds_of_several_shuffles_are_composed():
@@ -42,7 +42,7 @@ def test_rounds_of_several_shuffles_are_composed():
         (part.protocol.decomposition(), part.protocol.draws(part.n), 2 * part.times)
         for part in parts
     ).epsilon(1e-6)
-    assert found["upper"] == {"lower": expected.lower, "upper": expected.upper}
+    assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}
     # All others hold the victim's second value, and the histograms show what their messages were.
     assert found["lower"]["lower"] == pytest.approx(expected.upper, rel=1e-2)
 

@@ -46,11 +46,11 @@ def test_an_answer_is_the_numbers_and_what_may_be_claimed(name):
     assert len(paragraphs) <= 4
     _, claim, table, *hint = paragraphs
     assert claim.startswith("You can") or claim.endswith("remains.")
-    assert "upper bound" in re.sub(r"\s+", " ", table) or name == "risk"
+    assert "blanket" in re.sub(r"\s+", " ", table) or name == "risk"
     assert hint in ([], ["Use --explain for what this rests on."])
     explained = succeed(name, *QUESTIONS[name], "--explain").stdout
-    assert "upper bound: " in explained
-    assert "upper bound  " in succeed(name, "-h").stdout.split("Rows and columns")[1]
+    assert "blanket: " in explained
+    assert "blanket  " in succeed(name, "-h").stdout.split("Rows and columns")[1]
 
 
 @given(st.lists(st.floats(0.0, 1e6).map(lambda x: f"{x:.6g}"), min_size=1))
@@ -99,7 +99,7 @@ def test_help_is_grouped():
 def test_a_delta_above_one_in_n_is_noted_where_it_is_the_answer(eps, is_noted):
     asked = ("delta", *KRR, "--eps0", "4", "--n", "1000", "--eps", eps)
     exact = answer(*asked)
-    assert (exact["tight"]["upper"] > 1e-3) == is_noted
+    assert (exact["best"]["upper"] > 1e-3) == is_noted
     (number,) = re.findall(r"You can claim delta = (\S+)\. ", succeed(*asked).stdout)
     said = f"delta = {number} is above 1/n and protects nobody"
     for text in (run(*asked).stdout, " ".join(exact["notes"])):

@@ -38,13 +38,13 @@ def test_error_rates_are_those_of_the_best_attack(rounds):
     assert lower["lower"] <= advantage * (1 + 1e-12)
     assert advantage <= lower["upper"] * (1 + 1e-12)
     assert lower["upper"] - lower["lower"] < 0.03
-    assert found["advantage"]["upper"]["upper"] >= lower["lower"]
+    assert found["advantage"]["blanket"]["upper"] >= lower["lower"]
     for entry, rate in zip(found["false_negatives"], rates, strict=True):
         truth = np.interp(rate, *corners(pair))
         assert entry["false_positives"] == rate
         assert entry["lower"]["lower"] <= truth + 1e-12
         assert truth <= entry["lower"]["upper"] + 1e-12
-        assert entry["upper"]["lower"] <= truth + 1e-12
+        assert entry["blanket"]["lower"] <= truth + 1e-12
         assert entry["stronger_clone"]["lower"] <= truth + 1e-12
 
 
@@ -55,17 +55,17 @@ def test_what_is_printed_is_on_the_safe_side():
     table = [line for line in text.splitlines() if line.startswith("  ")]
     rows = {line[:45].strip(): line[45:].split() for line in table}
     upper, lower, _ = map(float, rows["advantage"])
-    assert exact["advantage"]["upper"]["upper"] <= upper
+    assert exact["advantage"]["blanket"]["upper"] <= upper
     assert lower <= exact["advantage"]["lower"]["lower"]
     guess = float(rows["right guess, from even odds"][0])
-    assert 0.5 + 0.5 * exact["advantage"]["upper"]["upper"] <= guess < 0.51 + 0.5 * upper
+    assert 0.5 + 0.5 * exact["advantage"]["blanket"]["upper"] <= guess < 0.51 + 0.5 * upper
     upper, lower, _ = map(float, rows["false negatives, at 0.01 false positives"])
     (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
-    assert upper <= entry["upper"]["lower"]
+    assert upper <= entry["blanket"]["lower"]
     assert upper < lower
     assert entry["lower"]["upper"] <= lower
     explained = " ".join(run(*args, "--explain").stdout.split())
-    assert "In these rows the upper bound is therefore the smaller number" in explained
+    assert "In these rows the blanket is therefore the smaller number" in explained
     assert "The 30 rounds are shuffled separately" in explained
 
 
@@ -83,7 +83,7 @@ def test_the_advantage_is_as_narrow_as_one_asks_for(monkeypatch):
     monkeypatch.setattr(sys.modules["shufflebounds.cli.risk"], "MAX_DENSITY", 24.0)
     result = run(*TERNARY, "--n", "100000", "--rtol", "1e-8")
     assert result.exit_code == 3
-    assert "upper bound: the advantage is known only to a relative width of" in result.stderr
+    assert "blanket: the advantage is known only to a relative width of" in result.stderr
 
 
 BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
@@ -98,15 +98,15 @@ BLH = ("risk", "--mechanism", "blh", "--eps0", "4", "--n", "10000")
 )
 def test_the_tight_bound_is_that_of_the_randomizer(options, randomizer, n):
     found = answer(*BLH, *options)
-    assert list(found["advantage"]) == ["tight", "upper", "lower", "stronger_clone"]
+    assert list(found["advantage"]) == ["best", "blanket", "lower", "stronger_clone"]
     expected = sb.profile(randomizer, n)
-    ends = found["advantage"]["tight"]
+    ends = found["advantage"]["best"]
     assert ends["upper"] == pytest.approx(expected.advantage().upper, rel=2e-3)
-    assert ends["upper"] < 0.9 * found["advantage"]["upper"]["upper"]
+    assert ends["upper"] < 0.9 * found["advantage"]["blanket"]["upper"]
     assert ends["upper"] >= expected.advantage().lower
     for entry in found["false_negatives"]:
         curve = expected.false_negatives(entry["false_positives"])
-        assert entry["tight"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
-        assert entry["tight"]["lower"] <= curve.upper
-        assert entry["tight"]["lower"] > entry["upper"]["lower"]
-        assert entry["tight"]["lower"] <= entry["lower"]["upper"]
+        assert entry["best"]["lower"] == pytest.approx(curve.lower, rel=1e-3)
+        assert entry["best"]["lower"] <= curve.upper
+        assert entry["best"]["lower"] > entry["blanket"]["lower"]
+        assert entry["best"]["lower"] <= entry["lower"]["upper"]

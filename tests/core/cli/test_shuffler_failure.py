@@ -35,11 +35,11 @@ def test_what_remains_without_the_shuffler(asked, remains):
 def test_the_answer_is_what_remains():
     """Of the largest ε₀, rounded up, and of the most rounds."""
     asked = (*KRR.split(), "--n", "1000", *TARGET.split())
-    largest = answer("eps0", *asked)["tight"]["lower"]
+    largest = answer("eps0", *asked)["best"]["lower"]
     (line,) = lines(succeed("eps0", *asked).stdout)
     shown = float(line.split()[2])
     assert largest <= shown <= 1.001 * largest
-    most = answer("rounds", *asked, "--eps0", "0.3")["tight"]["lower"]
+    most = answer("rounds", *asked, "--eps0", "0.3")["best"]["lower"]
     (line,) = lines(succeed("rounds", *asked, "--eps0", "0.3").stdout)
     assert line.endswith(f"over all {most} rounds.")
 

@@ -47,7 +47,7 @@ def hockey_stick(p, q, eps: float) -> float:
 
 
 @pytest.mark.parametrize("k_joint", [1, 2, 3])
-@pytest.mark.parametrize("bound", ["upper", "lower"])
+@pytest.mark.parametrize("bound", ["blanket", "lower"])
 def test_the_parts_of_a_joint_share_eps0(bound, k_joint):
     """One user's reports hide nothing: D(ε) is that of the channel's own rows."""
     rows = KRR(k=3, eps0=2.0 / k_joint).matrix()[:2]
@@ -70,7 +70,7 @@ def meet(one: Enclosure, other: Enclosure) -> bool:
 
 
 @pytest.mark.parametrize(
-    "bound", ["upper", "lower", "clone", "blanket_bennett", "blanket_hoeffding_generic"]
+    "bound", ["blanket", "lower", "clone", "blanket_bennett", "blanket_hoeffding_generic"]
 )
 def test_along_every_axis_stand_the_same_answers(bound):
     """A point does not depend on which of its values is the axis."""

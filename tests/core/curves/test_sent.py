@@ -32,11 +32,11 @@ def enclosures(**changes):
     ]
 
 
-@pytest.mark.parametrize("bound", ["upper", "lower", "clone"])
+@pytest.mark.parametrize("bound", ["blanket", "lower", "clone"])
 def test_a_curve_along_rounds_is_that_of_compositions(bound):
     R = sb.KRR(10, 2.0)
     pair = {
-        "upper": R.blanket(),
+        "blanket": R.blanket(),
         "lower": R.dataset_pair(),
         "clone": sb.standard_clone(2.0),
     }[bound]
@@ -89,7 +89,7 @@ class Tree(Protocol):
 
 
 def test_the_worst_pair_may_be_another_in_every_round():
-    ask = BOUNDS["upper"].prepare(Several(), "epsilon", Numerics())
+    ask = BOUNDS["blanket"].prepare(Several(), "epsilon", Numerics())
     setting = Setting(n=1000, delta=1e-6)
     (once,) = ask([setting])
     assert once.enclosure.lower > 0.0
@@ -110,7 +110,7 @@ def test_the_worst_pair_may_be_another_in_every_round():
 
 
 def test_a_protocol_of_several_kinds_of_shuffles_is_composed():
-    (answer,) = BOUNDS["upper"].prepare(Tree(), "epsilon", Numerics())(
+    (answer,) = BOUNDS["blanket"].prepare(Tree(), "epsilon", Numerics())(
         [Setting(n=5000, delta=1e-6, rounds=2)]
     )
     rounds = [

@@ -66,7 +66,7 @@ def plans(draw):
         "x": {axis: x},
         "rtol": draw(st.sampled_from([None, 1e-4, 0.1])),
     }
-    if name == "upper" and draw(st.booleans()):
+    if name == "blanket" and draw(st.booleans()):
         plan["distance"] = draw(st.integers(1, 4))
     # What `specification` has of its own, if it is not wanted.
     return {"eps0": None, "delta": None} | plan
@@ -141,10 +141,10 @@ def test_settings_are_complete_all_along_the_axis(plan):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bound": "best"}, "bound must be one of .*, got 'best'"),
+        ({"bound": "unheard"}, "bound must be one of .*, got 'unheard'"),
         (
             {"quantity": "entropy"},
-            "quantity must be one of epsilon, delta, renyi for the bound upper, got",
+            "quantity must be one of epsilon, delta, renyi for the bound blanket, got",
         ),
         ({"eps0": None}, "eps0 is missing"),
         ({"delta": 1.5}, "delta .*got 1.5"),
@@ -157,7 +157,7 @@ def test_settings_are_complete_all_along_the_axis(plan):
         ({"k_joint": 101}, "k_joint must be an integer from 1 to 100, got 101"),
         (
             {"distance": 1, "bound": "clone"},
-            "distance is only valid for the upper",
+            "distance is only valid for the blanket",
         ),
     ],
 )
@@ -170,7 +170,7 @@ def test_what_makes_no_specification_is_refused_in_one_sentence(changes, message
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"distance": 1}, "distance is only valid for the upper bound of a joint composition"),
+        ({"distance": 1}, "distance is only valid for the blanket of a joint composition"),
         ({"distance": 3, "k_joint": 2}, "distance must be an integer from 1 to 2, got 3"),
         ({"delta": OverN(2000.0)}, r"delta must be .* got 2\.0, which is 2000\.0/n at n = 1000"),
     ],
@@ -180,7 +180,7 @@ def test_what_cannot_be_computed_is_refused_by_its_check(changes, message):
         specification(**changes).check()
 
 
-@pytest.mark.parametrize("bound", ["upper", "lower", "blanket_bennett"])
+@pytest.mark.parametrize("bound", ["blanket", "lower", "blanket_bennett"])
 def test_large_joints_are_refused_without_work(monkeypatch, bound):
     laplace = {"type": "laplace", "cells": 9000}
     large = joint(part(laplace), part(laplace), part(BLH), part(BLH))
@@ -211,7 +211,7 @@ def test_the_clone_of_a_joint_is_that_of_its_parts_together(weights, eps0):
 
 
 @pytest.mark.parametrize("k_joint", [2, 3, 7, 9, 49])
-@pytest.mark.parametrize("bound", ["clone", "upper", "blanket_hoeffding_generic"])
+@pytest.mark.parametrize("bound", ["clone", "blanket", "blanket_hoeffding_generic"])
 def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
     made = specification(bound=bound, mechanism=KRR, k_joint=k_joint, eps0=1.7)
     parts = made.reports.protocol(Setting(eps0=1.7)).randomizer.parts
@@ -222,7 +222,7 @@ def test_no_bound_is_of_a_smaller_eps0_than_the_reports_have(bound, k_joint):
 
 def test_the_public_curve_is_the_specification_of_a_mechanism():
     R = sb.RAPPOR(4.0, domain_size=20)
-    found = sb.curve(R, "upper", n=[100, 1000], delta=1e-6)
+    found = sb.curve(R, "blanket", n=[100, 1000], delta=1e-6)
     assert found.specification == specification(
         mechanism={"type": "rappor", "domain_size": 20}, rtol=None, x={"n": [100, 1000]}
     )
@@ -236,11 +236,11 @@ def test_the_public_curve_is_the_specification_of_a_mechanism():
 
 def test_a_curve_of_a_matrix_without_a_file():
     R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
-    found = sb.curve(R, "upper", n=[100, 1000], delta=1e-6)
+    found = sb.curve(R, "blanket", n=[100, 1000], delta=1e-6)
     expected = [sb.worst_epsilon(R.blankets(), n, 1e-6)[1].upper for n in (100, 1000)]
     assert found.enclosures.upper.tolist() == pytest.approx(expected, rel=1e-3)
     assert {row[0] for row in found.frame()[["inputs"]].to_numpy()} == {"0 against 2"}
-    other = sb.curve(sb.MatrixRandomizer(R.matrix()[::-1]), "upper", n=[100, 1000], delta=1e-6)
+    other = sb.curve(sb.MatrixRandomizer(R.matrix()[::-1]), "blanket", n=[100, 1000], delta=1e-6)
     assert found.specification.digest != other.specification.digest
 
 

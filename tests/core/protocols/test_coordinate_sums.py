@@ -188,7 +188,7 @@ def test_curves_know_them(bits):
     setting = Setting(n=100, eps0=3.0, delta=1e-2, rounds=2)
     tight, upper, lower = (
         BOUNDS[name].answer(protocol, "epsilon", setting).enclosure
-        for name in ("tight", "upper", "lower")
+        for name in ("best", "blanket", "lower")
     )
     assert tight.upper == sb.compose(protocol.upper_rounds(100, 2)).epsilon(1e-2).upper
     assert tight.upper <= upper.upper

@@ -53,7 +53,7 @@ def test_users_of_balls_into_bins_are_the_fewest(target, delta):
 
 def test_points_without_a_protocol_stay_empty():
     made = specification.read(
-        '{"quantity": "epsilon", "bound": "upper", "k_joint": 1, '
+        '{"quantity": "epsilon", "bound": "blanket", "k_joint": 1, '
         '"mechanism": {"type": "cheu_zhilyaev_designed"}, "delta": {"over_n": 0.01}, "n": 10000, '
         '"x": {"target": [0.1, 0.5]}, "rtol": 0.001}'
     )
@@ -72,7 +72,7 @@ def test_separate_levels_have_their_share_of_the_users():
     protocol = SeparateHistograms(2.0, 64, 8)
     assert protocol.draws(1000) == 166
     for name, pair in (
-        ("upper", sb.KRR(8, 2.0).blanket()),
+        ("blanket", sb.KRR(8, 2.0).blanket()),
         ("lower", sb.KRR(8, 2.0).dataset_pair()),
     ):
         found = BOUNDS[name].answer(protocol, "epsilon", Setting(n=1000, delta=1e-6))

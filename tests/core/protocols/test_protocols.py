@@ -167,7 +167,7 @@ def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
     assert protocol.draws(100) == 201
     assert protocol.of_lower_bounds().draws(100) == 300
     assert not protocol.lower_candidates()
-    for name, draws in (("upper", 201), ("lower", 300)):
+    for name, draws in (("blanket", 201), ("lower", 300)):
         answer = BOUNDS[name].answer(protocol, "epsilon", Setting(n=100, delta=1e-6))
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
 

@@ -49,7 +49,7 @@ MISTAKES = """\
     mechanisms.krr10.type is missing
 -     regimes: [low]\\n ->
     figures.fig: regimes is missing
-- joint2: {bound: upper, k_joint: 2} -> 2-joint: {bound: upper, k_joint: 2}
+- joint2: {bound: blanket, k_joint: 2} -> 2-joint: {bound: blanket, k_joint: 2}
     curves.2-joint is not a valid name; it must be a letter, then at most 63 letters, digits, _ or -
 - regimes: [low], curves: [bennett, clone, upper]} \
 -> regimes: [slow], curves: [bennett, clone, upper]}
@@ -187,7 +187,7 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
     ]
     found = paper.curves[CurveName("krr10", "low", "joint2")]
     assert found == Specification(
-        bound=BOUNDS["upper"],
+        bound=BOUNDS["blanket"],
         reports=Reports(Mechanism("krr", (("k", 10),)), k_joint=2),
         setting=Setting(eps0=0.5, delta=1e-6),
         axis=Axis("n", Grid(100, 1000, 3)),
@@ -195,7 +195,7 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
     )
     assert found.plain() == {
         "quantity": "epsilon",
-        "bound": "upper",
+        "bound": "blanket",
         "mechanism": {"type": "krr", "k": 10},
         "k_joint": 2,
         "eps0": 0.5,

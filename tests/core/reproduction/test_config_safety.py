@@ -29,7 +29,7 @@ MORE = {
             "parts": [{"mechanism": "krr10", "share": 0.25}, {"mechanism": "blh", "share": 0.75}],
         },
     },
-    "curves": {"distance1": {"bound": "upper", "k_joint": 2, "distance": 1}},
+    "curves": {"distance1": {"bound": "blanket", "k_joint": 2, "distance": 1}},
     "experiments": {
         "profile": {
             "mechanism": "krr10",

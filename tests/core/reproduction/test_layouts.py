@@ -24,11 +24,11 @@ def config(**changes):
         },
         "curves": {
             "clone": {"bound": "clone"},
-            "upper": {"bound": "upper"},
+            "upper": {"bound": "blanket"},
             "lower": {"bound": "lower"},
-            "joint": {"bound": "upper", "k_joint": 4},
+            "joint": {"bound": "blanket", "k_joint": 4},
             "joint_lower": {"bound": "lower", "k_joint": 4},
-            "near": {"bound": "upper", "k_joint": 4, "distance": 1},
+            "near": {"bound": "blanket", "k_joint": 4, "distance": 1},
         },
         "experiments": {
             name: {
@@ -65,11 +65,11 @@ def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
     shown = "clone", "upper", "lower", "joint"
     assert labels(grid(*shown)) == [
         "clone",
-        "upper bound, single report",
+        "blanket, single report",
         "lower bound, single report",
-        "upper bound, 4-joint",
+        "blanket, 4-joint",
     ]
-    assert labels(grid("upper", "lower")) == ["upper bound", "lower bound"]
+    assert labels(grid("upper", "lower")) == ["blanket", "lower bound"]
 
 
 def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
@@ -81,7 +81,7 @@ def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
 
 def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
     figure = lines(("krr", "clone"), ("krr", "upper"), ("blh", "upper"))
-    assert labels(figure) == ["clone", "10-RR: upper bound", "BLH: upper bound"]
+    assert labels(figure) == ["clone", "10-RR: blanket", "BLH: blanket"]
     assert layout(figure).panels[0][0].subject == ""
 
 
@@ -97,8 +97,8 @@ def test_lines_tell_the_settings_that_they_do_not_share():
     figure = lines(("krr", "upper"), ("strict", "upper"))
     found = layout(figure, experiments={**known, "strict": stricter})
     assert [line.label for line in found.lines] == [
-        r"upper bound, $\delta$ = $10^{-6}$",
-        r"upper bound, $\delta$ = $10^{-8}$",
+        r"blanket, $\delta$ = $10^{-6}$",
+        r"blanket, $\delta$ = $10^{-8}$",
     ]
     assert found.panels[0][0].subject == "10-RR"
     assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
@@ -109,7 +109,7 @@ def test_ratios_are_called_like_the_line_that_others_are_divided_by():
     found = layout(figure | {"ratio": {"experiment": "blh", "curve": "upper"}})
     divisors = [str(panel.divisor) for panel in found.panels[1]]
     assert divisors == ["blh/low/upper", "blh/large/upper"]
-    assert (found.divisor, found.limits) == ("BLH: upper bound", None)
+    assert (found.divisor, found.limits) == ("BLH: blanket", None)
     worded = lines(("krr", "upper"), label="mine")
     reference = {"experiment": "krr", "curve": "upper"}
     assert layout(worded | {"ratio": reference}).divisor == "mine"

@@ -28,7 +28,7 @@ def verdicts(wanted, false):
     ("changes", "false"),
     [
         ({"x": {"n": [300, 500, 1000, 2000]}}, 0.99),
-        ({"bound": "tight", "x": {"n": [2000]}}, 0.97),
+        ({"bound": "best", "x": {"n": [2000]}}, 0.97),
         ({"bound": "lower"}, 1.01),
         ({"bound": "clone"}, 0.99),
         ({"k_joint": 2, "eps0": 1.0}, 0.99),

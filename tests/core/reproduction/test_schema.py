@@ -64,7 +64,7 @@ def test_editors_are_told_where_they_are(path):
         (["x", "n", "spacing"], "log"),
         (["regimes", "low", "eps0"], 301),
         (["regimes", "2low"], {"eps0": 1.0}),
-        (["curves", "upper", "bound"], "best"),
+        (["curves", "upper", "bound"], "unheard"),
         (["curves", "upper", "k_joint"], 101),
         (["style", "curves", "upper"], {"color": "red"}),
         (["figures", "fig", "titel"], "x"),

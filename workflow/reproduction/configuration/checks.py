@@ -6,6 +6,7 @@ here: whether the library accepts a mechanism and a curve, and which tables and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,8 +98,8 @@ def _paper(name: str, content: Any, numerics: Numerics, source: str) -> plan.Pap
         _check_tables(name, entry)
         _check_figures_of_tables(name, entry)
         _check_claims(name, entry)
-        for section in ("regimes", "figures", "style"):
-            _check_formulas(section, content.get(section))
+        for section in ("title", "regimes", "figures", "style"):
+            _check_texts(section, content.get(section))
         return plan.plan_paper(name, entry, numerics, curves)
     except ValueError as error:
         raise ConfigError(one_line(source, str(error))) from None
@@ -208,16 +209,18 @@ def _check_claims(paper: str, entry: PaperEntry) -> None:
         require_known(f"claims.{claim}", figures, drawn)
 
 
-def _check_formulas(place: str, node: Any) -> None:
-    """Raise ValueError for a text with an unpaired $, of which Matplotlib makes no formula."""
+def _check_texts(place: str, node: Any) -> None:
+    """Raise ValueError for a text with an unpaired $ or with an HTML tag, which reports keep."""
     if isinstance(node, Mapping):
         for key, value in node.items():
             # Captions stand below the figures, as Markdown and LaTeX.
             if key != "caption":
-                _check_formulas(f"{place}.{key}", value)
+                _check_texts(f"{place}.{key}", value)
     elif isinstance(node, list):
         for i, entry in enumerate(node):
-            _check_formulas(f"{place}[{i}]", entry)
+            _check_texts(f"{place}[{i}]", entry)
+    elif isinstance(node, str) and re.search(r"<[A-Za-z/!?]", node):
+        raise ValueError(f"{place} is {quote(node)}; put a blank after the <, which begins a tag")
     elif isinstance(node, str) and (node.count("$") - node.count(r"\$")) % 2:
         raise ValueError(
             f"{place} is {quote(node)}, with a $ too few or too many; "

@@ -17,6 +17,7 @@ from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -29,7 +30,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from reproduction.configuration.sentences import quote, suggestion
 from shufflebounds.bounds.base import QUANTITIES
-from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.bounds.registry import BOUNDS, present_name
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
 from shufflebounds.curves.files import write_text
@@ -142,7 +143,7 @@ if TYPE_CHECKING:
     Transform: TypeAlias = str
 else:
     # Type checkers want the names of a Literal written out.
-    BoundName = Literal[tuple(BOUNDS)]
+    BoundName = Annotated[Literal[tuple(BOUNDS)], BeforeValidator(present_name)]
     QuantityName = Literal[tuple(QUANTITIES)]
     Transform = Literal[TRANSFORMS]
 

@@ -16,7 +16,7 @@ MARKS = {REPRODUCED: "✓", IN_PART: "◐", NOT_REPRODUCED: "✗", NOT_MEASURED:
 
 RULES = """\
 A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
-one comparison at that value). Names such as `upper` are bounds of the library. Certified numbers
+one comparison at that value). Names such as `blanket` are bounds of the library. Certified numbers
 are enclosures: a point counts for a claim only if the whole enclosure does, against it only if the
 whole enclosure does, and is undecided otherwise. Percentages are those of the less favourable end,
 rounded against the claim. A claim about every setting is *reproduced* if it holds at every point,

@@ -59,8 +59,8 @@ _UNPROVEN = "#aa3377"
 # Looks by the name of the bound.
 BOUND_LOOKS = {
     "lower": Look(_BLACK, width=0.9),
-    "tight": Look("#d55e00", width=1.8, marker="o"),
-    "upper": Look(_BLUE, width=1.4),
+    "best": Look("#d55e00", width=1.8, marker="o"),
+    "blanket": Look(_BLUE, width=1.4),
     "stronger_clone": Look(_INDIGO, DASH_DOTTED),
     "clone": Look(_BROWN, DASHED),
     "blanket_bennett": Look(_DARK, LONG_DASHED),
@@ -80,7 +80,7 @@ BOUND_LOOKS = {
     "clone_advanced": Look(_BROWN, DASHED, marker="h"),
     "clone_renyi": Look(_BROWN, DASH_DOTTED, marker="p"),
     "stronger_clone_renyi": Look(_INDIGO, DASH_DOTTED, marker="h"),
-    "upper_renyi": Look(_BLUE, DASH_DOTTED, marker="P"),
+    "blanket_renyi": Look(_BLUE, DASH_DOTTED, marker="P"),
     "variation_ratio": Look(_GREEN, DASHED, marker="s"),
     "variation_ratio_published": Look(_UNPROVEN, DOTTED, 1.4),
     "variation_ratio_printed": Look(_UNPROVEN, DOTTED, 1.4, "X"),

@@ -320,9 +320,9 @@ def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
     """The lower bound and the best proven one, if the panel has one of each."""
     by_bound = {
         bound: [curve for line, curve in lines if line.look == line_look(bound)]
-        for bound in ("lower", "tight", "upper")
+        for bound in ("lower", "best", "blanket")
     }
-    upper = by_bound["tight"] or by_bound["upper"]
+    upper = by_bound["best"] or by_bound["blanket"]
     if len(upper) == len(by_bound["lower"]) == 1:
         [lower], [above] = by_bound["lower"], upper
         return (lower, above) if np.array_equal(lower.x, above.x) else None
@@ -337,7 +337,7 @@ def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -
     x, y = np.meshgrid(np.arange(columns.size, dtype=float), np.arange(float(len(rows))))
     values = np.concatenate([row.y for row in rows])
     return View(
-        lines=[(Line("", line_look("upper")), Drawn(x.ravel(), y.ravel(), values, values))],
+        lines=[(Line("", line_look("blanket")), Drawn(x.ravel(), y.ravel(), values, values))],
         title=(panel.subject, panel.setting),
         y_label="",
         x_ticks=[number(column) for column in columns],

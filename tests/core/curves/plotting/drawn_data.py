@@ -15,10 +15,10 @@ BOUNDS = {
     "hoeffding": ("blanket, Hoeffding", line_look("blanket_hoeffding")),
     "bennett": ("blanket, Bennett", line_look("blanket_bennett")),
     "clone": ("clone", line_look("clone")),
-    "upper": ("upper bound", line_look("upper")),
+    "upper": ("upper bound", line_look("blanket")),
     "lower": ("lower bound", line_look("lower")),
-    "joint2": ("2-joint", line_look("upper", variant=1)),
-    "joint4": ("4-joint", line_look("upper", variant=2)),
+    "joint2": ("2-joint", line_look("blanket", variant=1)),
+    "joint4": ("4-joint", line_look("blanket", variant=2)),
 }
 
 
@@ -74,10 +74,10 @@ def overlay():
                         f"rate{rate}",
                         regime,
                         label=f"{curve}, rate {rate}",
-                        look=line_look(curve, variant=variant),
+                        look=line_look(bound, variant=variant),
                     )
                     for variant, rate in enumerate((1, 0.8, 0.5, 0.3, 0.1))
-                    for curve in ("upper", "lower")
+                    for curve, bound in (("upper", "blanket"), ("lower", "lower"))
                 ),
                 subject="10-RR",
                 setting=f"{regime} ε₀ = {EPS0[regime]:g}",

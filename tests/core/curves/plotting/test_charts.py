@@ -109,7 +109,7 @@ def test_panels_and_curves_are_called_as_in_the_printed_figure():
 def test_a_bound_looks_as_in_the_printed_figure():
     styles = chart_of_several()["usermeta"]["styles"]
     upper, unproven = styles["upper bound"], styles["blanket, Hoeffding (not proven)"]
-    assert (upper["color"], upper["dashes"]) == (BOUND_LOOKS["upper"].color, [1, 0])
+    assert (upper["color"], upper["dashes"]) == (BOUND_LOOKS["blanket"].color, [1, 0])
     assert upper["outline"] == ""
     assert unproven["fill"] == "#ffffff"
     assert unproven["dashes"] == [1.6, 2.13]
@@ -190,7 +190,7 @@ def maps():
     cells = Drawn(*np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.8, 1.4, 5.0], [0.9, 1.5, 5.1]]))
     view = View(
         title=["ε = 1"],
-        lines=[(Line("10-RR", line_look("upper", "krr")), cells)],
+        lines=[(Line("10-RR", line_look("blanket", "krr")), cells)],
         y_label="values",
         x_ticks=["100", "1000"],
         y_ticks=["4", "64"],

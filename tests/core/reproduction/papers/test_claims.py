@@ -90,7 +90,7 @@ def curve(bound, eps, mechanism="krr(k=10)", eps0=4.0, k=1, distance=None, width
 
 
 def panel(upper, hoeffding=4.0, bennett=4.0, clone=4.0, **setting):
-    values = {"upper": upper, **dict(zip(BASELINES, (hoeffding, bennett, clone), strict=True))}
+    values = {"blanket": upper, **dict(zip(BASELINES, (hoeffding, bennett, clone), strict=True))}
     return pd.concat([curve(bound, eps, **setting) for bound, eps in values.items()])
 
 
@@ -140,14 +140,14 @@ def test_a_claim_that_holds_in_one_panel_of_two_is_reproduced_in_part():
 def test_other_bounds_and_joint_reports_are_no_part_of_the_comparison():
     tempting = [
         curve("erlingsson", 0.1),
-        curve("upper", 2.0, k=2),
+        curve("blanket", 2.0, k=2),
         curve("clone", 0.1, mechanism="oue"),
         curve("clone", 0.1, eps0=0.1),
     ]
     assert verdict("improvement", panel(0.8, clone=1.0), *tempting) == REPRODUCED
 
 
-@pytest.mark.parametrize("missing", ["upper", *BASELINES])
+@pytest.mark.parametrize("missing", ["blanket", *BASELINES])
 def test_without_one_of_its_curves_a_claim_is_not_measured(missing):
     whole = panel(0.8, clone=1.0)
     assert verdict("outperforms", whole[whole["bound"] != missing]) == NOT_MEASURED
@@ -182,7 +182,7 @@ def test_a_claim_counts_by_the_unfavourable_ends():
 
 
 def pair(upper, lower, **setting):
-    return pd.concat([curve("upper", upper, **setting), curve("lower", lower, **setting)])
+    return pd.concat([curve("blanket", upper, **setting), curve("lower", lower, **setting)])
 
 
 def test_gaps_are_rounded_up_and_margins_down():
@@ -196,7 +196,7 @@ def test_gaps_are_rounded_up_and_margins_down():
 def joint(*values, **setting):
     """Curves for one, two and four joint reports."""
     return pd.concat(
-        [curve("upper", eps, k=k, **setting) for k, eps in zip((1, 2, 4), values, strict=False)]
+        [curve("blanket", eps, k=k, **setting) for k, eps in zip((1, 2, 4), values, strict=False)]
     )
 
 
@@ -209,7 +209,7 @@ def test_a_step_of_k_is_named():
 def at_distances(*values, k=None, **setting):
     k = k or len(values)
     return pd.concat(
-        [curve("upper", eps, k=k, distance=d, **setting) for d, eps in enumerate(values, start=1)]
+        [curve("blanket", eps, k=k, distance=d, **setting) for d, eps in enumerate(values, start=1)]
     )
 
 
@@ -220,7 +220,7 @@ MIX = "parallel(0.5 krr(k=10), 0.5 blh)"
 
 def parallel(middle, first, second, eps0=4.0, mechanism=MIX):
     values = {mechanism: middle, "krr(k=10)": first, "blh": second}
-    return pd.concat([curve("upper", e, mechanism=m, eps0=eps0) for m, e in values.items()])
+    return pd.concat([curve("blanket", e, mechanism=m, eps0=eps0) for m, e in values.items()])
 
 
 # Finite domains.
@@ -229,7 +229,7 @@ def parallel(middle, first, second, eps0=4.0, mechanism=MIX):
 def rappor(**values):
     """``d5=…`` is the curve for D = 5, ``unbounded=…`` that for D → ∞."""
     names = {key: f"rappor(domain_size={key[1:]})" for key in values} | {"unbounded": "rappor"}
-    return [curve("upper", eps, mechanism=names[key]) for key, eps in values.items()]
+    return [curve("blanket", eps, mechanism=names[key]) for key, eps in values.items()]
 
 
 # What each claim says of some curves.
@@ -267,7 +267,7 @@ VERDICTS = {
         ([pair(1.04, 1.0)], REPRODUCED),
         ([pair(1.055, 1.0)], NOT_REPRODUCED),
         ([pair(1.04, 1.0), pair(1.9, 1.0, mechanism="blh")], IN_PART),
-        ([curve("upper", 1.0)], NOT_MEASURED),
+        ([curve("blanket", 1.0)], NOT_MEASURED),
         # Of several lower bounds the best counts.
         ([pair(1.04, 0.5), curve("lower", 1.0)], REPRODUCED),
     ],
@@ -285,7 +285,7 @@ VERDICTS = {
         ([joint(1.0, 1.1, 0.5), joint(1.0, 0.5, mechanism="blh")], IN_PART),
         ([joint(1.0)], NOT_MEASURED),
         (
-            [joint(1.0), *(curve("upper", 0.5 * d * d, k=2, distance=d) for d in (1, 2))],
+            [joint(1.0), *(curve("blanket", 0.5 * d * d, k=2, distance=d) for d in (1, 2))],
             NOT_REPRODUCED,
         ),
     ],
@@ -295,7 +295,7 @@ VERDICTS = {
         ([at_distances(0.5, 0.8, 1.0, 1.0)], NOT_REPRODUCED),
         ([at_distances(0.5, 0.8, 0.9, 1.0), at_distances(0.5, 1.1, 1.0, eps0=0.1)], IN_PART),
         ([at_distances(0.5, 0.8, 0.9, k=4)], NOT_MEASURED),
-        ([curve("upper", 1.0, distance=1)], NOT_MEASURED),
+        ([curve("blanket", 1.0, distance=1)], NOT_MEASURED),
     ],
     # A part with less of ε₀ is another mechanism: its curve is not the part's at all of it.
     "parallel": [
@@ -309,9 +309,9 @@ VERDICTS = {
         ([parallel(0.8, 1.0, 0.5, mechanism=LESS)], NOT_MEASURED),
         (
             [
-                curve("upper", 0.8, mechanism=f"parallel(0.25 {NESTED_PART}, 0.75 blh)"),
-                curve("upper", 1.0, mechanism=NESTED_PART),
-                curve("upper", 0.5, mechanism="blh"),
+                curve("blanket", 0.8, mechanism=f"parallel(0.25 {NESTED_PART}, 0.75 blh)"),
+                curve("blanket", 1.0, mechanism=NESTED_PART),
+                curve("blanket", 0.5, mechanism="blh"),
             ],
             REPRODUCED,
         ),
@@ -338,9 +338,9 @@ def test_a_claim_holds_where_it_says(claim):
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        ({"upper": [2, 30], "lower": [99]}, REPRODUCED),
-        ({"upper": [2, 3, 31]}, IN_PART),
-        ({"upper": [2, 31, 32]}, NOT_REPRODUCED),
+        ({"blanket": [2, 30], "lower": [99]}, REPRODUCED),
+        ({"blanket": [2, 3, 31]}, IN_PART),
+        ({"blanket": [2, 31, 32]}, NOT_REPRODUCED),
         ({"clone": [1]}, NOT_MEASURED),
     ],
 )

@@ -60,7 +60,7 @@ def _divergence(evidence: Evidence, bound: str) -> pd.DataFrame:
 
 def accounting_above_profile(evidence: Evidence) -> pd.DataFrame:
     """ε by exact Rényi accounting / ε of the composed profile − 1, of the same decomposition."""
-    pairs = (("clone_renyi", "clone"), ("upper_renyi", "upper"))
+    pairs = (("clone_renyi", "clone"), ("blanket_renyi", "blanket"))
     return point_table(
         pd.concat(excess(*(enclosures(evidence.curves, name) for name in pair)) for pair in pairs)
     )

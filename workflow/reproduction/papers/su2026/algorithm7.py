@@ -53,7 +53,7 @@ FACTORS = (1.02, 1.2, 2.0, 8.0)
 
 # The lines of the figure: column, label and bound.
 LINES = (
-    ("upper", "upper bound", "upper"),
+    ("upper", "blanket", "blanket"),
     ("algorithm_upper", "Algorithm 7, rounded up", "program_upper"),
     ("lower", "lower bound", "lower"),
     ("algorithm_lower", "Algorithm 7, rounded down", "program_lower"),
@@ -187,7 +187,7 @@ def algorithm7_page(frame: pd.DataFrame) -> Page:
             ("mechanism", "{mechanism}"),
             (r"$\varepsilon_0$", "{eps0:g}"),
             ("n", lambda row: grouped(row["n"])),
-            ("upper bound", lambda row: safe(row["upper"], up=True)),
+            ("blanket", lambda row: safe(row["upper"], up=True)),
             ("Algorithm 7", "{algorithm_upper:.5g}"),
             ("off by", "{off_upper:+.2f} %"),
             ("lower bound", lambda row: safe(row["lower"], up=False)),

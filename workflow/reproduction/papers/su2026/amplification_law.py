@@ -74,7 +74,7 @@ def law_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     curve = Drawn.line(t, np.repeat([0.0, *cdf], 2))
     view = View(
         title=[f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}"],
-        lines=[(Line("", line_look("upper"), name="distribution function"), curve)],
+        lines=[(Line("", line_look("blanket"), name="distribution function"), curve)],
         y_label=r"$\Pr\,[L \leq t]$",
     )
     x_label = "value $t$ of the privacy amplification random variable $L$"

@@ -85,7 +85,7 @@ QUICK_SECONDS = 30.0
 
 def fall_with_k(evidence: Evidence) -> pd.DataFrame:
     """1 − next / previous of ε of k joint reports, from one number k of reports to the next."""
-    now = enclosures(evidence.curves, "upper").reset_index("k_joint")
+    now = enclosures(evidence.curves, "blanket").reset_index("k_joint")
     before = now.groupby(level=now.index.names).shift()
     steps = zip(before["k_joint"], now["k_joint"], strict=True)
     detail = [f"from k = {old:.0f} to {new:.0f}" for old, new in steps]
@@ -93,9 +93,9 @@ def fall_with_k(evidence: Evidence) -> pd.DataFrame:
 
 
 def joint_below_clone(evidence: Evidence) -> pd.DataFrame:
-    """1 − upper / clone, of several joint reports and of the clone of a single report."""
+    """1 − blanket / clone, of several joint reports and of the clone of a single report."""
     curves = evidence.curves
-    upper = enclosures(curves[curves["k_joint"] > 1], "upper").reset_index("k_joint")
+    upper = enclosures(curves[curves["k_joint"] > 1], "blanket").reset_index("k_joint")
     detail = [f"k = {k:.0f}" for k in upper["k_joint"]]
     clone = enclosures(_single(evidence), "clone").droplevel("k_joint")
     return point_table(saving(_with_detail(upper, detail), clone))
@@ -103,7 +103,7 @@ def joint_below_clone(evidence: Evidence) -> pd.DataFrame:
 
 def fold_below_joint(evidence: Evidence) -> pd.DataFrame:
     """1 − fold / joint, of ε of k reports of one value and of k reports of a value each."""
-    upper = enclosures(evidence.curves, "upper").reset_index("k_joint")
+    upper = enclosures(evidence.curves, "blanket").reset_index("k_joint")
     tables = []
     for name, mechanism in _compositions(evidence, "k_fold"):
         joint = upper[upper["k_joint"] == len(mechanism.parts)]
@@ -117,7 +117,7 @@ def between_parts(evidence: Evidence) -> pd.DataFrame:
 
     It is negative where the mix is outside.
     """
-    upper = enclosures(_single(evidence), "upper")
+    upper = enclosures(_single(evidence), "blanket")
     tables = [upper.iloc[:0]]
     for name, mechanism in _compositions(evidence, "parallel"):
         if all(part.share == 1 for part in mechanism.parts):
@@ -130,7 +130,7 @@ def between_parts(evidence: Evidence) -> pd.DataFrame:
 
 def domain_matters(evidence: Evidence) -> pd.DataFrame:
     """|ε_D / ε_∞ − 1| of RAPPOR, for domains of D ≥ `LARGE_DOMAIN` values and for D = ∞."""
-    upper = enclosures(_single(evidence), "upper")
+    upper = enclosures(_single(evidence), "blanket")
     sizes = {
         name: dict(mechanism.parameters).get("domain_size")
         for name, mechanism in evidence.mechanisms.items()
@@ -148,12 +148,12 @@ def domain_matters(evidence: Evidence) -> pd.DataFrame:
 def below_full_distance(evidence: Evidence) -> pd.DataFrame:
     """1 − ε_d / ε_k, for inputs of k joint reports at Hamming distances d < k and k."""
     several = evidence.curves[evidence.curves["k_joint"] > 1]
-    full = enclosures(several[several["distance"] == several["k_joint"]], "upper")
+    full = enclosures(several[several["distance"] == several["k_joint"]], "blanket")
     fewer = several[several["distance"] < several["k_joint"]]
     detail = [
         f"distance {d:.0f} of {k}" for d, k in zip(fewer.distance, fewer.k_joint, strict=True)
     ]
-    return point_table(saving(enclosures(fewer.assign(detail=detail), "upper", "detail"), full))
+    return point_table(saving(enclosures(fewer.assign(detail=detail), "blanket", "detail"), full))
 
 
 def _single(evidence: Evidence) -> pd.DataFrame:
@@ -404,7 +404,7 @@ def algorithm_error(_: Evidence) -> Judgement:
 
 def seconds_curve(seconds: pd.DataFrame) -> Judgement | None:
     """Wall seconds of curves of upper bounds: the slowest one, or in part the median."""
-    times = seconds.loc[seconds["bound"] == "upper", "seconds"]
+    times = seconds.loc[seconds["bound"] == "blanket", "seconds"]
     if times.empty:
         return None
     slowest, median = (f"{round_time_up(value):g} s" for value in (times.max(), times.median()))

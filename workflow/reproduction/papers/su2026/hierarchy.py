@@ -149,7 +149,7 @@ def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
         title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
         lines=[
             (
-                Line("", line_look("upper")),
+                Line("", line_look("blanket")),
                 Drawn(x.ravel(), y.ravel(), shares.ravel(), shares.ravel()),
             )
         ],

@@ -52,7 +52,7 @@ Cases: TypeAlias = list[tuple[Decomposition, Decomposition]]
 def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
     """1 − ε / ε(separate), of sampled levels and of the best and the worst separate level."""
     mine = enclosures(evidence.curves, "variation_ratio")
-    theirs = enclosures(evidence.curves, "upper")
+    theirs = enclosures(evidence.curves, "blanket")
     parameters = {name: mechanism.plain() for name, mechanism in evidence.mechanisms.items()}
     sampled, separate = (
         [name for name, fields in parameters.items() if fields.get("type") == kind]

@@ -72,9 +72,9 @@ def row(bound, ends, **others):
 def test_the_largest_of_several_is_unknown_where_one_is():
     """Else the upper bound would be that of the easier pair of inputs alone."""
     rows = [
-        row("upper", (0.1, 0.2), k_joint=2, distance=1),
-        row("upper", EMPTY, k_joint=2, distance=2),
-        row("upper", (0.5, 0.6)),
+        row("blanket", (0.1, 0.2), k_joint=2, distance=1),
+        row("blanket", EMPTY, k_joint=2, distance=2),
+        row("blanket", (0.5, 0.6)),
     ]
     points = claims.fall_with_k(Evidence(pd.DataFrame(rows), {}))
     assert not np.isfinite(points[["low", "high"]].to_numpy()).any()
@@ -82,7 +82,7 @@ def test_the_largest_of_several_is_unknown_where_one_is():
 
 def test_the_least_baseline_is_unknown_where_one_is():
     """Else the bound would be compared with a larger one."""
-    rows = [row("upper", (0.1, 0.2)), row("clone", EMPTY)]
+    rows = [row("blanket", (0.1, 0.2)), row("clone", EMPTY)]
     rows += [row(name, (0.5, 0.6)) for name in ("blanket_hoeffding", "blanket_bennett")]
     points = CLAIMS["improvement"].compare.points(Evidence(pd.DataFrame(rows), {}))
     assert points[["low", "high"]].to_numpy().tolist() == [[-np.inf, np.inf]]

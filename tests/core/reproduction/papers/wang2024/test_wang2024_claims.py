@@ -93,7 +93,7 @@ def test_savings_of_several_messages_are_over_the_target():
     """ε′ is 0.5, 1 and 2; where there is no protocol there is no point."""
     nothing = designed("original", [np.nan, 1.0, 2.0])
     for bound, claim in (
-        ("upper", "multi_savings"),
+        ("blanket", "multi_savings"),
         ("variation_ratio_analytic", "analytic_savings"),
     ):
         share = 0.29 if claim == "multi_savings" else 0.49
@@ -112,12 +112,12 @@ def test_savings_of_several_messages_are_over_the_target():
 def test_parallel_composition_against_both_others():
     levels = [curve(LEVELS, "variation_ratio", 0.1), curve(LEVELS, "stronger_clone", 0.35)]
     assert verdict("parallel_basic", *levels) == REPRODUCED
-    apart = [curve(WORST, "upper", 1.0), curve(BEST, "upper", 0.6)]
+    apart = [curve(WORST, "blanket", 1.0), curve(BEST, "blanket", 0.6)]
     assert verdict("parallel_separate", *levels, *apart) == REPRODUCED
     # Those of another domain do not count.
-    other = curve(OTHER, "upper", 0.05)
+    other = curve(OTHER, "blanket", 0.05)
     assert verdict("parallel_separate", *levels, *apart, other) == REPRODUCED
-    found = judged("parallel_separate", *levels, apart[0], curve(BEST, "upper", 0.05))
+    found = judged("parallel_separate", *levels, apart[0], curve(BEST, "blanket", 0.05))
     assert found["verdict"] == NOT_REPRODUCED
     assert "against the level of 64 nodes" in found["extreme"]
     assert verdict("parallel_separate", *apart) == NOT_MEASURED

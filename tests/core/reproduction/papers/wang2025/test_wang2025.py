@@ -78,13 +78,13 @@ def evidence(*found):
 
 
 def test_savings_are_enclosed():
-    compare = Comparison("upper", ("basic_composition", "advanced_composition"), saves=True)
+    compare = Comparison("blanket", ("basic_composition", "advanced_composition"), saves=True)
     found = compare.points(
         evidence(
-            rows("upper", (1.0, 1.5)),
+            rows("blanket", (1.0, 1.5)),
             rows("basic_composition", (4.0, 5.0)),
             rows("advanced_composition", (6.0, 7.0)),
-            rows("upper", (1.0, 1.0), rounds=8),  # nothing to compare it with
+            rows("blanket", (1.0, 1.0), rounds=8),  # nothing to compare it with
         )
     )
     (point,) = found.to_dict("records")
@@ -99,9 +99,9 @@ def test_savings_are_enclosed():
 
 def test_messages_without_an_eps0_are_points_too():
     trees = {"eps0": None, "rounds": None, "messages": 3}
-    found = Comparison("upper", ("basic_composition",), saves=True).points(
+    found = Comparison("blanket", ("basic_composition",), saves=True).points(
         evidence(
-            rows("upper", (1.0, 1.0), **trees), rows("basic_composition", (10.0, 10.0), **trees)
+            rows("blanket", (1.0, 1.0), **trees), rows("basic_composition", (10.0, 10.0), **trees)
         )
     )
     assert found["detail"].tolist() == ["m = 3"]
@@ -115,7 +115,7 @@ def test_messages_without_an_eps0_are_points_too():
 
 def test_one_dataset_refutes_theorem_1():
     claims = {claim.name: claim for claim in research("wang2025").load_claims()[1]}
-    judged = claims["theorem1_holds"].judge(evidence(rows("upper", (1.0, 1.0))))
+    judged = claims["theorem1_holds"].judge(evidence(rows("blanket", (1.0, 1.0))))
     assert judged.verdict == NOT_REPRODUCED
     assert judged.measured == "D = 2/81 where the theorem says at most 1/162"
-    assert claims["trees_save"].judge(evidence(rows("upper", (1.0, 1.0)))) is None
+    assert claims["trees_save"].judge(evidence(rows("blanket", (1.0, 1.0)))) is None
