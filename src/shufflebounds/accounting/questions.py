@@ -5,6 +5,7 @@ The answer for a mechanism lies between its worst known dataset and its best pro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -443,7 +444,9 @@ class _Mechanism:
         The upper end is that of the blankets.
         """
         others, low = largest_answer(self.below, question, pairs_to_try)
-        return others, low.lower, largest_answer(self.above, question, candidates_to_ask)[1].upper
+        with enclosed_so_far(lambda: Enclosure(low.lower, math.inf)):
+            _, blanket = largest_answer(self.above, question, candidates_to_ask)
+        return others, low.lower, blanket.upper
 
     def enclosures(
         self, questions: Sequence[BestEffort], ask: Callable[[Decomposition], Enclosures]
