@@ -21,7 +21,7 @@ from shufflebounds.accounting.single_shuffle import ArrayOf, checked, is_array_l
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
@@ -224,7 +224,8 @@ def renyi_epsilon(
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        If the width stays above `rtol`; never for a randomizer.
+        If the width stays above `rtol`, for a randomizer only if the answer would cost too much
+        work.
 
     Examples
     --------
@@ -241,8 +242,9 @@ def renyi_epsilon(
     if isinstance(decomposition, Randomizer):
         blankets = decomposition.blankets().values()
         upper = _converted_epsilon(blankets, n, delta, times, goal).upper
-        datasets = _datasets_to_try(decomposition)
-        lower = _converted_epsilon(datasets, n, delta, times, goal).lower
+        with enclosed_so_far(lambda: Enclosure(0.0, upper)):
+            datasets = _datasets_to_try(decomposition)
+            lower = _converted_epsilon(datasets, n, delta, times, goal).lower
         return Enclosure(min(lower, upper), upper)
     eps = _converted_epsilon([decomposition], n, delta, times, goal)
     is_width_promised = rtol is not None or decomposition.is_finite()
@@ -266,12 +268,18 @@ def _converted_epsilon(
         low, high = _largest_bounds(pairs, orders, 0.4 * goal)
         return rounds * low * (1.0 - 2.0 * U), rounds * high * (1.0 + 2.0 * U)
 
-    by_orders = least_epsilon(divergences, delta, 0.5 * goal)
     # The divergence of order ∞ needs no conversion.
     losses = [pair.largest_loss() for pair in pairs]
     low, high = (rounds * max(ends) for ends in zip(*losses, strict=True))
-    upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
-    return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
+
+    def no_larger_than_losses(by_orders: Enclosure) -> Enclosure:
+        upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
+        return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
+
+    try:
+        return no_larger_than_losses(least_epsilon(divergences, delta, 0.5 * goal))
+    except WorkError as error:
+        raise WorkError(str(error), no_larger_than_losses(error.enclosure)) from None
 
 
 def _mechanism_bounds(

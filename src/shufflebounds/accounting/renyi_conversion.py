@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import enclosed_so_far
 from shufflebounds.divergence.law import U
 
 # Smallest order at which divergences are converted.
@@ -84,6 +85,12 @@ def least_epsilon(divergences: Divergences, delta: float, share: float) -> Enclo
     the orders between them cannot give an ε that is smaller by more than `share` of it.
     """
     curve = _DivergenceCurve(divergences, delta)
+    with enclosed_so_far(lambda: Enclosure(0.0, curve.smallest_epsilon())):
+        return _least_epsilon_of(curve, share)
+
+
+def _least_epsilon_of(curve: _DivergenceCurve, share: float) -> Enclosure:
+    """Return the enclosure of `least_epsilon`, given a curve without orders."""
     first_orders = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, _FIRST_ORDERS)
     for start in range(0, _FIRST_ORDERS, _ORDERS_AT_ONCE):
         curve.add(first_orders[start : start + _ORDERS_AT_ONCE])
@@ -103,7 +110,7 @@ def least_epsilon(divergences: Divergences, delta: float, share: float) -> Enclo
         curve.add(curve.orders_within(open_intervals))
     smallest = curve.smallest_epsilon()
     floor = min(float(curve.floors(curve.low).min()), after_last)
-    return Enclosure(max(0.0, min(floor, smallest)), max(0.0, smallest))
+    return Enclosure(max(0.0, min(floor, smallest)), smallest)
 
 
 class _DivergenceCurve:
@@ -123,8 +130,9 @@ class _DivergenceCurve:
         self.high = np.concatenate([self.high, high])[rank]
 
     def smallest_epsilon(self) -> float:
-        """Return the smallest ε that an order gives, rounded up."""
-        return float(_converted(self.orders, self.high, self._delta).min())
+        """Return the smallest ε ≥ 0 that an order gives, rounded up; inf without orders."""
+        converted = _converted(self.orders, self.high, self._delta)
+        return max(0.0, float(converted.min(initial=math.inf)))
 
     def floors(self, divergences: FloatArray) -> FloatArray:
         """Return the smallest ε of all orders between neighbours, (O − 1,).
