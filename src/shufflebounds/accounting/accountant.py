@@ -26,9 +26,9 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.losses import LossLaw, pessimistic
 from shufflebounds.randomizers.base import Randomizer
 
-# Number of lattice points per standard deviation of the rounds in a converted distribution.
+# Number of lattice points per standard deviation of the loss, for conversion to dp_accounting.
 _LATTICE_DENSITY = 24.0
-# Largest number of multiples of ε at which `from_profile` asks for δ.
+# `from_profile` stops enlarging its grid of ε once the grid has more points than this.
 _MAX_GRID_POINTS = 200_000
 
 
@@ -37,8 +37,8 @@ class ShuffleAccountant:
 
     ``compose``, ``get_epsilon`` and ``get_delta`` have the signatures of a ``PrivacyAccountant`` of
     dp_accounting, and neighbours are datasets in which one user's value is replaced
-    (``REPLACE_ONE``). Unlike those, the values are certified (docs/composition.md, section 1, says
-    for which rounds). ``composed`` has the lower ends as well.
+    (``REPLACE_ONE``). Unlike the values of dp_accounting, those of this ledger are certified.
+    Section 1 of docs/composition.md says for which rounds. ``composed`` also has lower bounds.
 
     Examples
     --------
@@ -68,8 +68,8 @@ class ShuffleAccountant:
         Parameters
         ----------
         decomposition
-            What one report tells: a `Decomposition`, several any of which may be the worst, or a
-            `Randomizer`, as for `shufflebounds.compose`.
+            The mechanism of one round, as for `shufflebounds.compose`: a `Decomposition`, a
+            `Randomizer`, or several decompositions if any of them may be the worst.
         n
             Number of users, 1 to 10¹⁵.
         rounds
@@ -166,7 +166,7 @@ class ShuffleAccountant:
 
 
 def _identity(mechanism: Decomposition | Randomizer | tuple[Decomposition, ...]) -> tuple:
-    """Return a key that is equal for equal rounds; raise ValueError for anything else."""
+    """Return a key, equal for equal mechanisms; raise ValueError for anything else."""
     if isinstance(mechanism, Randomizer):
         return (mechanism,)
     decompositions = mechanism if isinstance(mechanism, tuple) else (mechanism,)
@@ -176,11 +176,11 @@ def _identity(mechanism: Decomposition | Randomizer | tuple[Decomposition, ...])
 def from_profile(
     delta: Callable[[FloatArray], ArrayLike], *, interval: float = 1e-3, smallest: float = 1e-12
 ) -> Decomposition:
-    """Return a round of another mechanism for `shufflebounds.compose`, from its privacy profile.
+    """Return a decomposition with the privacy profile of another mechanism, for `compose`.
 
-    It dominates the mechanism if the profile does, so that the upper ends of its compositions can
-    be claimed; the lower ends say nothing. Compose it as a round of one user,
-    ``(from_profile(…), 1, rounds)``.
+    If `delta` bounds the mechanism's profile from above, the decomposition dominates the mechanism,
+    and you can claim the upper ends of its compositions. Ignore the lower ends. Compose it as a
+    round of one user: ``(from_profile(…), 1, rounds)``.
 
     Parameters
     ----------
@@ -189,9 +189,10 @@ def from_profile(
         either order, such as ``pld.get_delta_for_epsilon`` of a privacy loss distribution of
         dp_accounting.
     interval
-        The distance of the ε at which `delta` is called (natural log), 10⁻⁹ to 1.
+        The step of the grid of ε on which `delta` is called (natural log), 10⁻⁹ to 1.
     smallest
-        `delta` is called up to an ε where it is at most this, which counts as an infinite loss.
+        A value of δ at which the grid may end. The remaining δ counts as the probability of an
+        infinite loss. The grid ends after 2¹⁸ steps at the latest.
 
     Returns
     -------
@@ -201,7 +202,7 @@ def from_profile(
     Raises
     ------
     ValueError
-        For bad arguments, and if δ is no probability.
+        For a bad argument, and if `delta` returns anything but probabilities.
     """
     interval, smallest = _validate_interval(interval), validation.delta(smallest)
     points = 64
@@ -219,7 +220,7 @@ def from_profile(
     infinite = max(law.infinite, 1e-290)
     a = np.append(law.masses, [infinite, 0.0])
     b = np.append(law.masses[::-1], [0.0, infinite])
-    # The law's masses are slightly larger than those of P; their mirror images are those of Q.
+    # The masses are slightly above those of P, and in reverse order slightly above those of Q.
     return Decomposition(a, b, np.zeros(a.size), rel_err=2.0**-40)
 
 
@@ -233,20 +234,20 @@ def to_dp_accounting(
     composed
         Rounds of shuffling, from `compose`.
     interval
-        Its ``value_discretization_interval`` (natural log), which must be that of the distributions
-        it is composed with. An interval far below the standard deviation of a round's loss costs
-        little precision.
+        The distribution's ``value_discretization_interval`` (natural log). All distributions that
+        you compose must have the same one. The precision is good if the interval is far below the
+        standard deviation of a round's loss.
     smallest
         Losses that are rarer than this, over all rounds, count as infinite.
     pessimistic
-        True if δ must never be below the truth; False if it must never be above that of the lower
-        bound's dataset pair (in the order (a, b) if both orders differ).
+        If True, δ is never below the truth. If False, δ is never above that of the two datasets
+        that give the lower bound; if their order matters, it is (a, b).
 
     Returns
     -------
     PrivacyLossDistribution
-        The distribution, which is proven. The convolutions of dp_accounting are not proven and lose
-        relative precision below about 10⁻¹⁴.
+        The distribution of the sum of all losses. The distribution of each round is proven. The
+        convolutions of dp_accounting are not, and lose relative precision below about 10⁻¹⁴.
 
     Raises
     ------
@@ -255,25 +256,25 @@ def to_dp_accounting(
     ImportError
         If dp_accounting is not installed.
     ArithmeticError
-        If there is no optimistic pair.
+        If `pessimistic` is False and no optimistic pair was found.
     """
     interval = _validate_interval(interval)
     rounds, level = composed.rounds, validation.delta(smallest)
     if pessimistic:
-        laws = [pessimistic_sum(rounds, _LATTICE_DENSITY, level)]
+        loss_sums = [pessimistic_sum(rounds, _LATTICE_DENSITY, level)]
     else:
-        laws = optimistic_sums(rounds, _LATTICE_DENSITY, level)
-    if not laws:
-        raise ArithmeticError("no optimistic pair was found of these rounds")
+        loss_sums = optimistic_sums(rounds, _LATTICE_DENSITY, level)
+    if not loss_sums:
+        raise ArithmeticError("no optimistic pair was found for these rounds")
     pmf, pld = (
         _dp_accounting_module(f"dp_accounting.pld.{name}")
         for name in ("pld_pmf", "privacy_loss_distribution")
     )
     discretize = _split_losses if pessimistic else _round_losses_down
     total = None
-    for law, times in laws[0].rounds:
+    # The first sum is enough: it serves both orders, or it is that of the order (a, b).
+    for law, times in loss_sums[0].rounds:
         first, masses = discretize(law, interval)
-        # One distribution is enough: it is the same in both orders, or that of one order.
         distribution = pld.PrivacyLossDistribution(
             pmf.DensePLDPmf(interval, first, masses, law.infinite, pessimistic)
         )
@@ -336,25 +337,27 @@ def _validate_interval(value: float) -> float:
 def _split_losses(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Return a law on the lattice that dominates `law`: its first point, and its masses.
 
-    Each atom is split between the neighbouring points such that both of its masses stay.
+    Each atom is split between the two neighbouring points in such a way that its mass under P and
+    its mass under Q do not change.
     """
-    cell, offset = _lattice_cells(law, interval, up=True)
-    # p = p₁ + p₂ and p e^{−L} = p₁ e^{−L₁} + p₂ e^{−L₂}; more mass, and more above, is safe.
+    cells, offset = _lattice_cells(law, interval, up=True)
+    # The parts have p₁ + p₂ = p and p₁ e^{−L₁} + p₂ e^{−L₂} = p e^{−L}. Rounding p₂ up is safe, and
+    # so is rounding all masses up.
     share = -np.expm1(-offset) / -math.expm1(-interval) * (1.0 + 16.0 * U)
-    upper = np.clip(share, 0.0, 1.0)
-    first = int(cell.min())
-    masses = np.zeros(int(cell.max()) - first + 2)
-    np.add.at(masses, cell - first, law.masses * (1.0 - upper))
-    np.add.at(masses, cell - first + 1, law.masses * upper)
-    return first, masses * (1.0 + (16.0 + 2.0 * cell.size) * U)
+    upper_share = np.clip(share, 0.0, 1.0)
+    first = int(cells.min())
+    masses = np.zeros(int(cells.max()) - first + 2)
+    np.add.at(masses, cells - first, law.masses * (1.0 - upper_share))
+    np.add.at(masses, cells - first + 1, law.masses * upper_share)
+    return first, masses * (1.0 + (16.0 + 2.0 * cells.size) * U)
 
 
 def _round_losses_down(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     """Return a law on the lattice that `law` dominates: its first point, and its masses."""
-    cell, _ = _lattice_cells(law, interval, up=False)
-    first = int(cell.min())
-    masses = np.bincount(cell - first, weights=law.masses).astype(np.float64)
-    return first, masses * (1.0 - 2.0 * cell.size * U)
+    cells, _ = _lattice_cells(law, interval, up=False)
+    first = int(cells.min())
+    masses = np.bincount(cells - first, weights=law.masses).astype(np.float64)
+    return first, masses * (1.0 - 2.0 * cells.size * U)
 
 
 def _lattice_cells(
@@ -362,18 +365,18 @@ def _lattice_cells(
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the lattice point at or below each loss, and the distance of the loss from it.
 
-    Losses are first moved to the safe side, by more than the rounding of the quotient and the
-    remainder.
+    Before that, each loss moves to the safe side, `up` or down, by more than the rounding errors of
+    the quotient and the remainder.
     """
     losses = law.law.values
-    slip = 16.0 * U * (np.abs(losses) + interval)
-    safe_losses = losses + slip if up else losses - slip
-    cell = np.floor(safe_losses / interval).astype(np.int64)
-    offset = safe_losses - cell * interval
+    margin = 16.0 * U * (np.abs(losses) + interval)
+    safe_losses = losses + margin if up else losses - margin
+    cells = np.floor(safe_losses / interval).astype(np.int64)
+    offset = safe_losses - cells * interval
     if not up:
-        return cell - (offset < 0.0), np.maximum(offset, 0.0)
+        return cells - (offset < 0.0), np.maximum(offset, 0.0)
     is_over = offset > interval
-    return cell + is_over, np.maximum(np.where(is_over, offset - interval, offset), 0.0)
+    return cells + is_over, np.maximum(np.where(is_over, offset - interval, offset), 0.0)
 
 
 def _dp_accounting_module(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""The largest ε or δ among several decompositions: of all pairs of inputs, or of dataset pairs."""
+"""The largest ε or δ of several decompositions: of all pairs of inputs, or of dataset pairs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.divergence.saddlepoint import log_estimate
 
-# Relative width of the coarse enclosure of D that sorts out candidates far below δ. Speed only.
+# Relative width of the coarse enclosure of D that excludes candidates far below δ. Speed only.
 COARSE_RTOL = 0.05
-# Largest number of dataset pairs that are estimated, after all were ranked by the variance of G.
+# Largest number of dataset pairs that are estimated. They are those with the largest E G².
 MAX_DATASET_PAIRS = 300
-# Up to this number of candidates, all are asked: sorting some of them out would cost as much.
+# Up to this number of candidates, all are answered, because excluding some would cost as much.
 MAX_CANDIDATES_ALL_ASKED = 4
 
 # A function that returns the largest enclosure so far.
@@ -30,11 +30,15 @@ LargestSoFar = Callable[[], Enclosure]
 
 
 class Question(ABC):
-    """A quantity that grows with D: it is at most x where D(ε) ≤ δ at the `point` of x."""
+    """A quantity of a decomposition that grows with its divergence D, such as ε at a given δ.
+
+    For a value x of the quantity, `point` returns (ε, δ, n). The quantity is at most x if and only
+    if D(ε) ≤ δ for n users.
+    """
 
     @property
     def max_all_asked(self) -> int:
-        """The largest number of decompositions that are all asked; 1 where answers are slow."""
+        """The largest number of decompositions that are all answered; 1 if answers are slow."""
         return MAX_CANDIDATES_ALL_ASKED
 
     @abstractmethod
@@ -43,10 +47,10 @@ class Question(ABC):
 
     @abstractmethod
     def point(self, value: float) -> tuple[float, float, int] | None:
-        """Return ε, δ and n where the answer `value` has D(ε) = δ; None if nothing exceeds it."""
+        """Return the (ε, δ, n) that belong to `value`; None if no answer exceeds it."""
 
     def may_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """Return whether the answer is not proven to be at most `value`."""
+        """Return False only if a coarse enclosure proves that the answer is at most `value`."""
         point = self.point(value)
         if point is None:
             return False
@@ -54,7 +58,7 @@ class Question(ABC):
         return reached(partial(delta_at, decomposition, eps, n, rtol=COARSE_RTOL)).upper > delta
 
     def seems_to_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """Return whether the answer exceeds `value` by an estimate."""
+        """Return whether an estimate of the answer exceeds `value`."""
         point = self.point(value)
         if point is None:
             return False
@@ -67,7 +71,7 @@ class Question(ABC):
 
 @dataclass(frozen=True)
 class Divergence(Question):
-    """ε(δ) or δ(ε) of ``n`` users: ``quantity`` is "epsilon" or "delta", ``at`` the argument."""
+    """ε or δ of ``n`` users: ``quantity`` is "epsilon" or "delta", ``at`` is the other number."""
 
     quantity: str
     n: int
@@ -89,9 +93,10 @@ class Divergence(Question):
 
 @dataclass(frozen=True)
 class BestEffort(Divergence):
-    """A divergence whose enclosures count however wide they are.
+    """A divergence whose enclosures may have any width.
 
-    No decomposition raises an error, which would hide the answers of the others.
+    A decomposition whose enclosure is too wide raises no PrecisionError, which would hide the
+    answers of the other decompositions.
     """
 
     def answer(self, decomposition: Decomposition) -> Enclosure:
@@ -99,17 +104,18 @@ class BestEffort(Divergence):
         return reached(partial(super().answer, decomposition))
 
 
-# A function that yields the indices of the decompositions to ask, given the largest answer so far.
+# A function that yields the indices of the decompositions to answer, given the largest answer so
+# far.
 Selection = Callable[[Sequence[Decomposition], Question, LargestSoFar], Iterator[int]]
 
 
 def worst_epsilon(
     candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest ε among decompositions any of which may be the worst.
+    """Enclose the largest ε of several decompositions.
 
-    For ``R.blankets()`` you can claim it for one round of R. Which pair is the worst depends on n
-    and δ: the pair whose name is returned may not be the worst for others, or for several rounds.
+    If these are ``R.blankets()``, you can claim the upper end for one round of R. The worst pair
+    depends on n and δ: another pair may be the worst for other n or δ, or for several rounds.
 
     Parameters
     ----------
@@ -148,10 +154,10 @@ def worst_epsilon(
 def best_lower_epsilon(
     pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest ε among pairs of datasets, of which it may try the promising ones only.
+    """Enclose the largest ε of the most promising pairs of datasets.
 
-    Each pair bounds the mechanism's ε from below, so that every choice is valid. If there are many
-    pairs, the variance of G and then an estimate decide which of them are tried.
+    Each pair bounds the mechanism's ε from below, so that every choice is valid. A few pairs are
+    all tried. Of many pairs, E G² and then an estimate decide which are tried.
 
     Parameters
     ----------
@@ -189,9 +195,9 @@ def best_lower_epsilon(
 def worst_delta(
     candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest δ among decompositions any of which may be the worst.
+    """Enclose the largest δ of several decompositions.
 
-    You can claim it under the conditions of `worst_epsilon`.
+    You can claim the upper end under the conditions of `worst_epsilon`.
 
     Parameters
     ----------
@@ -229,9 +235,9 @@ def worst_delta(
 def best_lower_delta(
     pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
-    """Enclose the largest δ among pairs of datasets, of which it may try the promising ones only.
+    """Enclose the largest δ of the most promising pairs of datasets.
 
-    It tries the pairs that `best_lower_epsilon` would try.
+    It selects the pairs in the same way as `best_lower_epsilon`.
 
     Parameters
     ----------
@@ -271,8 +277,8 @@ def candidates_to_ask(
 ) -> Iterator[int]:
     """Yield the indices of the candidates that may have the largest answer.
 
-    The caller answers each before it takes the next. The answers of the candidates left out are at
-    most the upper end of the final `largest_so_far`.
+    The caller must answer each candidate before it takes the next index. The other candidates have
+    answers of at most the upper end of the final `largest_so_far`.
     """
     asks_all = len(candidates) <= question.max_all_asked
     for i, candidate in enumerate(candidates):
@@ -290,10 +296,9 @@ def pairs_to_try(
     yield 0
     point = question.point(largest_so_far().lower)
     eps = point[0] if point is not None else 0.0
-    ranked = sorted(range(1, len(pairs)), key=lambda i: -_variance(pairs[i], eps))
-    for i in ranked[
-        : MAX_DATASET_PAIRS if question.max_all_asked > 1 else MAX_CANDIDATES_ALL_ASKED
-    ]:
+    ranked = sorted(range(1, len(pairs)), key=lambda i: -_second_moment(pairs[i], eps))
+    has_slow_answers = question.max_all_asked <= 1
+    for i in ranked[: MAX_CANDIDATES_ALL_ASKED if has_slow_answers else MAX_DATASET_PAIRS]:
         if question.seems_to_exceed(pairs[i], largest_so_far().lower):
             yield i
 
@@ -305,9 +310,9 @@ def largest_answer(
 ) -> tuple[str, Enclosure]:
     """Return the name and the enclosure of the largest answer.
 
-    With `pairs_to_try` it is the answer of the pair with the largest lower end. Otherwise the name
-    is that of the candidate with the largest upper end, and the ends are the largest of all
-    answers.
+    If `select` is `pairs_to_try`, both are those of the pair with the largest lower end. Otherwise
+    the name is that of the candidate with the largest upper end, and each end of the enclosure is
+    the largest one of all answers.
     """
     names = _candidate_names(candidates)
     decompositions = [candidates[name] for name in names]
@@ -327,14 +332,14 @@ def largest_answer(
     return names[max(answers, key=lambda i: answers[i].upper)], largest_so_far()
 
 
-def _variance(decomposition: Decomposition, eps: float) -> float:
-    """Return E G² at ε, of the direction where it is larger."""
-    values = []
+def _second_moment(decomposition: Decomposition, eps: float) -> float:
+    """Return E G² at ε, the larger one of both directions."""
+    moments = []
     for first, second in itertools.permutations((decomposition.a, decomposition.b)):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             terms = (first - math.exp(min(eps, 300.0)) * second) ** 2 / decomposition.c
-        values.append(float(np.nansum(terms)))
-    return max(values)
+        moments.append(float(np.nansum(terms)))
+    return max(moments)
 
 
 def _candidate_names(candidates: Mapping[str, Decomposition]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The parameters of mechanisms and protocols, which are options of the commands."""
+"""The parameters of mechanisms and protocols, each of which is an option of the commands."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 
-# Help for the parameters of protocols. Mechanisms have it in the metadata of their fields.
+# Help texts for the parameters of protocols. Mechanisms have theirs in the metadata of the fields.
 PROTOCOL_PARAMETERS = {
-    "attributes": "binary attributes, no fewer than the height",
+    "attributes": "number of binary attributes, at least height",
     "bins": "number of bins, at least 2",
-    "bits": "how vectors are made, rappor or oue",
-    "blankets": "noise messages that each user sends besides its own; 1 if left out",
-    "coin": "chance of a 1 among blankets; 0.5 if left out",
+    "bits": "encoding of a value as a bit vector, rappor or oue",
+    "blankets": "noise messages per user; 1 if left out",
+    "coin": "probability of a 1 in a noise message; 0.5 if left out",
     "domain_size": "number of values",
-    "flip": "chance that a bit, or a value, is replaced",
-    "height": "levels of a tree, 1 to 40",
-    "messages": "messages of a user in each query, at least 2",
-    "nodes": "nodes of the level whose users are asked about; 2 if left out, which covers all",
-    "special": "bins of a value; 1 if left out",
-    "trees": "trees, one after the other; 1 if left out",
+    "flip": "probability that a bit or a value is replaced",
+    "height": "number of levels of a tree, 1 to 40",
+    "messages": "messages per user and query, at least 2",
+    "nodes": "nodes of the level whose users the bounds cover; 2 if left out, which covers all",
+    "special": "number of bins per value; 1 if left out",
+    "trees": "number of trees, built one after the other; 1 if left out",
 }
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a mechanism or a protocol, other than ε₀. Its type leaves out None."""
+    """A parameter of a mechanism or a protocol, other than ε₀; ``type`` leaves out a None."""
 
     type: type
     is_required: bool
@@ -41,7 +41,7 @@ class Parameter:
 
 
 def protocols() -> list[str]:
-    """Return the protocols that are options: those whose parameters follow from no target."""
+    """Return the protocols to choose from: all except those that are designed for a target."""
     return [name for name, entry in PROTOCOLS.items() if not {"target", "delta"} & {*entry.needs}]
 
 
@@ -52,19 +52,19 @@ def parameters(owner: str) -> dict[str, Parameter]:
     entry = PROTOCOLS.get(owner)
     make: Callable[..., Any] = entry.make if entry else registry.mechanism(owner)
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
-    metadata_of = {field.name: field.metadata for field in fields}
-    listed = {}
+    metadata_by_name = {field.name: field.metadata for field in fields}
+    result = {}
     for name, argument in inspect.signature(make, eval_str=True).parameters.items():
-        metadata: Mapping[str, Any] = metadata_of.get(name, {})
+        metadata: Mapping[str, Any] = metadata_by_name.get(name, {})
         if name != "eps0" and metadata.get("is_option", True):
             hints = typing.get_args(argument.annotation) or (argument.annotation,)
-            listed[name] = Parameter(
+            result[name] = Parameter(
                 type=next(hint for hint in hints if hint is not types.NoneType),
                 is_required=argument.default is inspect.Parameter.empty,
                 default=None if argument.default is inspect.Parameter.empty else argument.default,
                 help=metadata.get("help") or PROTOCOL_PARAMETERS.get(name, ""),
             )
-    return listed
+    return result
 
 
 def usages(owner: str) -> list[tuple[str, str]]:
@@ -80,5 +80,5 @@ def usages(owner: str) -> list[tuple[str, str]]:
 
 
 def flag(parameter: str) -> str:
-    """Return the option, such as ``--domain-size``."""
+    """Return the option of a parameter, such as ``--domain-size`` for ``domain_size``."""
     return f"--{parameter.replace('_', '-')}"

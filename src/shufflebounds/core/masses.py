@@ -1,6 +1,6 @@
 """Arrays of probabilities that a user passes: every entry is checked, and none is changed silently.
 
-NumPy would turn text, truth values and masked entries into numbers; they are refused here.
+NumPy would turn text, truth values and masked entries into numbers. These functions refuse them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from shufflebounds.core.products import SMALLEST_MASS, FloatArray
 def read_masses(name: str, values: ArrayLike, dimensions: int = 1) -> tuple[FloatArray, bool]:
     """Return a read-only float64 copy of masses, and whether any of them had to be rounded.
 
-    Fractions, Decimals and numbers of more digits are rounded to the nearest float. Raises
-    ValueError unless `values` is an array of real numbers with this number of dimensions, not
-    empty, and all entries are 0 or at least 10⁻³⁰⁰.
+    Fractions, Decimals and extended-precision numbers are rounded to the nearest float. Raises
+    ValueError unless `values` is a nonempty array of real numbers, has this number of dimensions,
+    and has only finite entries that are 0 or at least 10⁻³⁰⁰.
     """
     array, rounded = _read_numbers(name, values)
     if array.ndim != dimensions or not array.size:
@@ -27,14 +27,14 @@ def read_masses(name: str, values: ArrayLike, dimensions: int = 1) -> tuple[Floa
             f"{name} must be a {dimensions}-dimensional array that is not empty, got shape "
             f"{array.shape}"
         )
-    for wrong, allowed in (
+    for is_invalid, allowed in (
         (~(np.isfinite(array) & (array >= 0.0)), "masses >= 0"),
         ((array > 0.0) & (array < SMALLEST_MASS), f"masses of 0 or >= {SMALLEST_MASS:g}"),
     ):
-        if wrong.any():
-            place = np.argwhere(wrong)[0].tolist()
-            row = f" in row {place[0]}" if dimensions == 2 else ""
-            raise ValueError(f"{name} must hold {allowed}, got {float(array[*place])!r}{row}")
+        if is_invalid.any():
+            index = np.argwhere(is_invalid)[0].tolist()
+            row = f" in row {index[0]}" if dimensions == 2 else ""
+            raise ValueError(f"{name} must hold {allowed}, got {float(array[*index])!r}{row}")
     array.flags.writeable = False
     return array, rounded
 
@@ -49,11 +49,11 @@ def _read_numbers(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
         raise ValueError(f"{name} must be an array without a mask, got {values!r}")
     is_numeric = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
     exact = np.asarray(values) if is_numeric else np.array(values, dtype=object)
-    wrong = [] if is_numeric else [x for x in exact.flat if not _is_number(x)]
-    if wrong:
-        # NumPy takes rows of different lengths for entries.
-        allowed = "rows of equal length" if isinstance(wrong[0], list | tuple) else "real numbers"
-        raise ValueError(f"{name} must hold {allowed}, got {wrong[0]!r}")
+    invalid = [] if is_numeric else [x for x in exact.flat if not _is_number(x)]
+    if invalid:
+        # If rows have different lengths, NumPy makes an array whose entries are the rows.
+        allowed = "rows of equal length" if isinstance(invalid[0], list | tuple) else "real numbers"
+        raise ValueError(f"{name} must hold {allowed}, got {invalid[0]!r}")
     try:
         with np.errstate(over="ignore", under="ignore"):
             array = np.array(exact, dtype=np.float64)
@@ -68,7 +68,7 @@ def _read_numbers(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
 
 
 def _is_masked(values: object) -> bool:
-    """Return whether any of the values has a mask, which NumPy would ignore."""
+    """Return whether any of the arrays in `values` has a mask, which NumPy would ignore."""
     if isinstance(values, list | tuple):
         return any(map(_is_masked, values))
     return isinstance(values, np.ma.MaskedArray)

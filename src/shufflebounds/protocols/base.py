@@ -18,7 +18,7 @@ from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 
-# Factor that rounds p, β and q up after a few roundings. Larger numbers describe the protocol, too.
+# Factor that exceeds the error of a few roundings of p, β or q. Larger numbers are valid as well.
 RATIOS_UP = 1.0 + 2.0**-50
 
 
@@ -35,13 +35,13 @@ class Ratios:
 
     @classmethod
     def rounded_up(cls, p: float | Fraction, beta: float | Fraction, q: float | Fraction) -> Ratios:
-        """Return the ratios of numbers that are exact, or have errors of a few roundings."""
+        """Return the ratios, rounded up, of numbers that are exact or off by a few roundings."""
         p, q = float(p) * RATIOS_UP, float(q) * RATIOS_UP
         return cls(p, min(float(beta) * RATIOS_UP, largest_variation(p)), q)
 
 
 def ratios_of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:
-    """Return p = q = e^{ε₀}, and the largest β of the pairs; of no pairs, the largest there is.
+    """Return p = q = e^{ε₀} and the largest β of the pairs; without pairs, the largest possible β.
 
     ``eps0`` is ε₀ of all that a user sends (natural log). Raises ValueError unless 0 < ε₀ ≤ 300.
     """
@@ -79,7 +79,7 @@ class Candidate:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """The names that distinguish it from other candidates of the same protocol."""
+        """The names that distinguish this candidate from others of the same protocol."""
         return self.differing, self.others, self.inputs
 
 
@@ -88,11 +88,12 @@ class InfeasibleError(ValueError):
 
 
 class Observation(NamedTuple):
-    """What the observer sees of all that users send, in the words of answers and reports.
+    """What the observer sees of all that users send, as text for answers and reports.
 
-    ``name`` is a plural, and ``observer`` says what can be seen and what is hidden. ``hidden_by``
-    names the part of the system that hides it. ``page`` states the assumptions. ``sources`` has the
-    theorems, by the names of bounds, that differ from those for shuffled reports.
+    ``name`` says what is seen, in the plural. ``observer`` states what is seen and what is hidden,
+    ``hidden_by`` names the part of the system that hides it, and ``page`` is the document with the
+    assumptions. ``sources`` maps the name of a bound to its theorem if this differs from the one
+    for shuffled reports.
     """
 
     name: str
@@ -118,7 +119,7 @@ MESSAGES = Observation(
     "docs/variation-ratio.md",
     MappingProxyType(
         {
-            "blanket": "docs/variation-ratio.md, section 9: one message among those of no input",
+            "blanket": "docs/variation-ratio.md, section 9: one message among blanket messages",
             "lower": "docs/variation-ratio.md, section 9: a pair of datasets",
         }
     ),
@@ -149,7 +150,7 @@ class Shuffles(NamedTuple):
 
 
 class Protocol(ABC):
-    """What users send, as decompositions and a number of draws of the GPARV.
+    """What users send, as decompositions and a number of draws of G, the GPARV (docs/glossary.md).
 
     Neighbouring datasets differ by the replacement of one user's input. All messages are
     independent given the inputs, and the observer sees only what ``seen`` says.
@@ -162,20 +163,20 @@ class Protocol(ABC):
 
     @property
     def covered(self) -> str:
-        """The users that bounds cover, such as ``users of one level``; empty for all users."""
+        """The users whom the bounds cover, such as ``users of one level``; empty for all users."""
         return ""
 
     @property
     def caveat(self) -> str:
-        """A sentence with further assumptions of its bounds; empty for none."""
+        """A sentence with further assumptions of the bounds; empty if there are none."""
         return ""
 
     @abstractmethod
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return every pair that may be the worst; the largest divergence is an upper bound."""
+        """Return every pair that may be the worst: the largest divergence is an upper bound."""
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return pairs of datasets, the divergence of each a lower bound; there may be none."""
+        """Return pairs of datasets, possibly none; the divergence of each is a lower bound."""
         return ()
 
     def known_lower_candidates(self) -> tuple[Candidate, ...]:
@@ -187,27 +188,28 @@ class Protocol(ABC):
     def of_lower_bounds(self) -> Protocol:
         """Return the protocol whose `lower_candidates` and `draws` give lower bounds.
 
-        It differs from this one if messages that upper bounds give away hide the victim, too.
+        Upper bounds may assume that the observer knows messages that in fact hide the victim. Lower
+        bounds must count these messages, so they need another protocol.
         """
         return self
 
     def draws(self, n: int) -> int:
         """Return the number of draws of the GPARV: n unless users send blanket messages.
 
-        `n` counts users who follow the protocol and keep their messages secret. Colluding users
-        send nothing that hides anybody.
+        `n` counts only users who follow the protocol and keep their messages secret. The messages
+        of colluding users hide nobody.
         """
         return validation.users(n)
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """Return the shuffles that it consists of: itself, once, unless there are several.
+        """Return the shuffles that the protocol consists of; by default, one shuffle of itself.
 
-        Candidates and draws of a protocol of several kinds of shuffles are those of its parts.
+        If there are several kinds of shuffles, each part has its own candidates and draws.
         """
         return (Shuffles(self, n, 1),)
 
     def ratios(self) -> Ratios:
-        """Return the three numbers of variation-ratio; raise ValueError if there are none.
+        """Return p, β and q of the protocol; raise ValueError if there are none.
 
         A protocol with an ε₀ has p = q = e^{ε₀}, and the β of its pairs.
         """
@@ -227,25 +229,25 @@ class Protocol(ABC):
     def original_epsilon(self, n: int, delta: float) -> float | None:
         """Return the ε that the protocol's authors proved for `n` users, rounded up.
 
-        It is None outside their range. Raises ValueError for a protocol without such an analysis.
+        Return None outside the range of their proof. Raise ValueError if the authors proved no ε.
         """
         raise ValueError(f"{type(self).__name__} has no analysis of its authors")
 
 
 @dataclass(frozen=True)
 class MultiMessage(Protocol):
-    """Protocols in which a user sends one message about its input, and ``blankets`` about no input.
+    """Protocols in which a user sends one message about its input and ``blankets`` about no input.
 
     A user's messages are independent of each other, and n counts the victim and the others who
-    follow the protocol. The observer is told the messages of the other users about their inputs,
-    which can only help it. What remains is the victim's message among the blanket messages of all n
-    users, the victim's included, which are independent and have one law c. Therefore the components
-    of (a, b, c) are messages, c is all of that law, and the number of draws is 1 + n·blankets
-    (docs/variation-ratio.md).
+    follow the protocol. The bounds assume that the observer knows the other users' messages about
+    their inputs, which can only help the observer. What remains is the victim's message among the
+    blanket messages of all n users, the victim's included. The blanket messages are independent and
+    have one law c. Therefore the components of the decomposition (a, b, c) are messages, the masses
+    c sum to 1, and the number of draws is 1 + n·blankets (docs/variation-ratio.md).
     """
 
     blankets: int = field(default=1, kw_only=True)
-    # A single message may give its input away.
+    # There is no ε₀, since a single message may reveal its input.
     eps0: ClassVar[None] = None  # type: ignore[misc]
     seen: ClassVar[Observation] = MESSAGES
 
@@ -275,12 +277,12 @@ class MultiMessage(Protocol):
 class SingleReport(Protocol):
     """One report per user, which may be composed of several reports that are sent together.
 
-    ``eps0`` is that of the whole report (natural log). If it is left out, or smaller than the
-    randomizer's by rounding, it is the randomizer's.
+    ``eps0`` is that of the whole report (natural log). If it is left out or smaller than the
+    randomizer's, which rounding may cause, it is the randomizer's.
 
-    ``distance`` restricts the upper bound to inputs that differ in so many coordinates of a joint
-    composition; None covers all inputs. Raises ValueError for a distance without a joint, or out of
-    its range.
+    ``distance`` restricts the upper bound to inputs that differ in exactly this number of
+    coordinates of a joint composition; None covers all inputs. Raises ValueError for a distance
+    that is out of range, or if the randomizer is no joint composition.
     """
 
     randomizer: Randomizer
@@ -300,9 +302,9 @@ class SingleReport(Protocol):
         self.randomizer.check_distance(self.distance)
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return every pair of inputs that may be the worst: one pair, if all are alike.
+        """Return every pair of inputs that may be the worst: one pair if all are alike.
 
-        With a ``distance`` the inputs differ in so many coordinates.
+        With a ``distance``, the two inputs differ in that number of coordinates.
         """
         randomizer = self.randomizer
         if not isinstance(randomizer, Joint):
@@ -319,7 +321,7 @@ class SingleReport(Protocol):
         )
 
     def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return a pair for each input of all others; the inputs differ in every coordinate."""
+        """Return the dataset pairs; the victim's inputs differ in every coordinate."""
         count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
         all_coordinates = " ".join(str(i + 1) for i in range(count))
         candidates = []
@@ -340,7 +342,7 @@ class SingleReport(Protocol):
 
 @dataclass(frozen=True)
 class GenericReports(Protocol):
-    """Reports that are described by their ε₀ alone, for clones and generic bounds."""
+    """Reports of which only ε₀ is known, for clones and generic bounds."""
 
     eps0: float
 
@@ -354,12 +356,13 @@ class GenericReports(Protocol):
 
 @dataclass(frozen=True)
 class Calibrated(Protocol):
-    """Reports of a mechanism of `values` values at the largest ε₀ that meets a target.
+    """Reports by one mechanism at the largest ε₀ that meets a target.
 
-    The target is (``target``, ``delta``) for ``n`` users, who report ``attributes`` attributes in
-    one of the ways of `choose`, in ``rounds`` rounds that meet the target together. ``mechanism``
-    is the name of the mechanism, and ``by`` the proof of ε₀: ``mechanism`` or ``clone``.
-    `bounds.ranking` validates these and finds ε₀ and the other parameters.
+    The target is ε = ``target`` and δ = ``delta`` for ``n`` users and all ``rounds`` rounds
+    together. Each user reports ``attributes`` attributes of ``values`` values each, in the ``way``
+    that is one of those of `choose`, in at most ``most_messages`` messages per shuffle.
+    ``mechanism`` is the name of the mechanism. ``by`` names what proves ε₀: ``mechanism`` or
+    ``clone``. `bounds.ranking` validates these parameters and finds ε₀ and the other parameters.
     """
 
     target: float
@@ -376,7 +379,7 @@ class Calibrated(Protocol):
     eps0: ClassVar[None] = None  # type: ignore[misc]
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Raise ValueError: its ε is the target, by definition."""
+        """Raise ValueError, because the ε of this protocol is its target by definition."""
         raise ValueError("the protocol calibrated has errors only: its epsilon is the target")
 
 

@@ -2,11 +2,13 @@
 
 A report is drawn from a fixed law, but e^{ε₀} times as likely if it matches the user's input. All
 inputs match equally often, and every report fails to match some input, so that the blanket is the
-fixed law times a constant. The matches that two inputs share decide how far apart they are. Moving
-mass from reports that match both, and as much from reports that match neither, to reports that
-match one of them raises the divergence: G then takes the values e − ζ and 1 − eζ in place of
-e(1 − ζ) and 1 − ζ (ζ = e^ε, e = e^{ε₀}), which lie between them and have the same sum. Therefore
-the worst pair of inputs is one that matches together as rarely as possible.
+fixed law times a constant.
+
+A common match of two inputs is a report that matches both. The worst pair is two inputs whose
+common matches are as rare as possible. To see this, move mass from reports that match both inputs,
+and as much from reports that match neither, to reports that match one of them. On this mass G had
+the values e(1 − ζ) and 1 − ζ, where ζ = e^ε and e = e^{ε₀}, and now has e − ζ and 1 − eζ. The new
+values have the same sum and enclose the old ones, so the divergence rises.
 
 The mechanisms: k-subset (Wang, Huang, Nie, Xu, Yang, Li, Nie, Chen 2016; Ye and Barg 2018), PrivSet
 for set-valued data (Wang, Huang, Nie, Wang, Xu and Yang, INFOCOM 2018), and Hadamard response with
@@ -46,14 +48,14 @@ from shufflebounds.randomizers.base import (
 )
 from shufflebounds.randomizers.sampling import required
 
-# Whether a report matches x₁⁰, x₁¹ and another input: all eight combinations.
+# The eight matching patterns of a report: whether it matches x₁⁰, x₁¹ and another user's input.
 _PATTERNS = tuple(itertools.product((True, False), repeat=3))
 
 
 class MatchingRandomizer(Randomizer):
     """A report of the fixed law is e^{ε₀} times as likely if it matches the input.
 
-    `_misses` describes inputs that match together as rarely as possible.
+    `_miss_probability` describes inputs whose common matches are as rare as possible.
     """
 
     eps0: float
@@ -62,43 +64,45 @@ class MatchingRandomizer(Randomizer):
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     @property
-    def _inputs(self) -> int:
-        """The number of inputs in `dataset_pairs`: x₁⁰, x₁¹ and, if there is one, a third."""
+    def _input_count(self) -> int:
+        """The number of inputs in `dataset_pairs`: 3, or 2 if no third input exists."""
         return 3
 
     @abstractmethod
-    def _misses(self, inputs: int) -> Fraction:
+    def _miss_probability(self, inputs: int) -> Fraction:
         """Return the probability under the fixed law that a report matches none of the inputs."""
 
     def blanket(self) -> Decomposition:
-        """Return the blanket of two inputs that match together as rarely as possible."""
-        misses_first, misses_both = self._misses(1), self._misses(2)
+        """Return the blanket of two inputs whose common matches are as rare as possible."""
+        misses_one, misses_both = self._miss_probability(1), self._miss_probability(2)
         total = self._total()
-        masses = (misses_first - misses_both, 1 - 2 * misses_first + misses_both, misses_both)
+        masses = (misses_one - misses_both, 1 - 2 * misses_one + misses_both, misses_both)
         return five_point(self.eps0, *(float(mass) / total for mass in masses))
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """Return the pairs whose others hold a third input, or x₁¹.
+        """Return two dataset pairs: all other users hold a third input, or they hold x₁¹.
 
-        The third input matches together with the first two as rarely as these do.
+        The common matches of any two of the three inputs are as rare as possible.
         """
         return pairs_of_channel(self._rows()[0], self.eps0)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the crowd of any three inputs, by the vertices of their possible matches.
+        """Return one crowd that covers any three inputs, or none.
 
-        The probabilities with which a report of the fixed law matches x₁⁰, x₁¹ and another input
-        are eight numbers ≥ 0. All inputs match equally often, and the first two match together at
-        least as often as those of `blanket`.
+        Under the fixed law, the eight matching patterns of three inputs have probabilities that
+        form a polytope: all inputs match equally often, and common matches of the first two are at
+        least as frequent as those of `blanket`. The extremes of the crowd are the vertices.
+        There is no crowd if its blanket would depend on the third input or a mass is too small.
         """
-        misses_first, misses_both = self._misses(1), self._misses(2)
-        together = 1 - 2 * misses_first + misses_both
-        vertices = _vertices(1 - misses_first, together)
-        # The mean of the vertices with the rarest common matches has every component of theirs.
-        rarest = [vertex for vertex in vertices if sum(vertex[:2]) == together]
+        misses_one, misses_both = self._miss_probability(1), self._miss_probability(2)
+        both_match = 1 - 2 * misses_one + misses_both
+        vertices = _vertices(1 - misses_one, both_match)
+        # The crowd's own laws are the mean of the vertices where common matches of the first two
+        # inputs are rarest. This mean has mass on every pattern on which one of them has mass.
+        rarest = [vertex for vertex in vertices if sum(vertex[:2]) == both_match]
         mean = [sum(masses, Fraction(0)) / len(rarest) for masses in zip(*rarest, strict=True)]
-        # The blanket's components must not depend on the other user: of two components that differ
-        # in that user's match alone, it must have both or none.
+        # The blanket's components must not depend on the other user: of two patterns that differ in
+        # that user's match alone, both must have mass or neither.
         if any((x == 0) != (y == 0) for x, y in zip(mean[::2], mean[1::2], strict=True)):
             return ()
         crowds = []
@@ -110,7 +114,7 @@ class MatchingRandomizer(Randomizer):
         return (replace(crowds[0], extremes=tuple(crowds[1:])),)
 
     def _crowd(self, vertex: Sequence[Fraction]) -> Crowd | None:
-        """Return the crowd of a vertex; None if a probability is too small for a float."""
+        """Return the crowd of a vertex; None if a probability would be too small for a float."""
         masses = np.array([float(mass) for mass in vertex])
         if ((masses > 0.0) & (masses < SMALLEST_MASS * math.exp(self.eps0))).any():
             return None
@@ -120,8 +124,8 @@ class MatchingRandomizer(Randomizer):
         return Crowd.of_laws(x0, x1, blanket, {"any": x2}, PRODUCT_ERR, attained=False)
 
     def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the laws of the inputs, (inputs, patterns), and the blanket, (patterns,)."""
-        patterns = self._patterns(self._inputs)
+        """Return the laws of the inputs, shape (inputs, patterns), and the blanket, (patterns,)."""
+        patterns = self._patterns(self._input_count)
         matched = np.array([pattern for pattern, mass in patterns.items() if mass > 0]).T
         masses = np.array([float(mass) for mass in patterns.values() if mass > 0])
         rows = np.where(matched, math.exp(self.eps0), 1.0) * masses / self._total()
@@ -133,39 +137,44 @@ class MatchingRandomizer(Randomizer):
         for pattern in itertools.product((True, False), repeat=inputs):
             matched = sum(pattern)
             probabilities[pattern] = sum(
-                (-1) ** i * math.comb(matched, i) * self._misses(inputs - matched + i)
+                (-1) ** i * math.comb(matched, i) * self._miss_probability(inputs - matched + i)
                 for i in range(matched + 1)
             )
         return probabilities
 
     def _total(self) -> float:
-        """Return the sum of all likelihoods, e^{ε₀} or 1, under the fixed law."""
-        miss = self._misses(1)
+        """Return the mean likelihood, e^{ε₀} for a match and else 1, of the fixed law."""
+        miss = self._miss_probability(1)
         return float(1 - miss) * math.exp(self.eps0) + float(miss)
 
 
-def _vertices(match: Fraction, together: Fraction) -> list[list[Fraction]]:
-    """Return the vertices of the possible masses of `_PATTERNS`, which sum to 1.
+def _vertices(match: Fraction, least_both: Fraction) -> list[list[Fraction]]:
+    """Return the vertices of the polytope of the masses of `_PATTERNS`, which sum to 1.
 
-    Every input matches with probability `match`, and the first two together with probability
-    `together` or more. There are four cases: both of the first two match, the first alone, the
-    second alone, or neither. At a vertex the third input matches always or never in each of three
-    cases. Its match in the free case is the remaining one, if the first two match together as
-    rarely or as often as possible. Otherwise its probability determines how often they match.
+    Every input matches with probability `match`, and the first two inputs both match with
+    probability `least_both` or more. There are four cases: both of the first two inputs match, the
+    first alone, the second alone, or neither.
+
+    There are two kinds of vertices. If the first two inputs both match as rarely or as often as
+    possible, the third one matches always or never in three cases, and `match` determines how often
+    it matches in the fourth. Otherwise it matches always or never in all four cases, and `match`
+    determines how often the first two inputs both match.
     """
     vertices = set()
-    for full in itertools.product((0, 1), repeat=4):
-        constant = (full[1] + full[2]) * match + full[3] * (1 - 2 * match)
-        slope = full[0] - full[1] - full[2] + full[3]
-        points = [(both_mass, free) for both_mass in (together, match) for free in range(4)]
+    # Whether the third input always matches (1) or never does (0) in each case.
+    for matches in itertools.product((0, 1), repeat=4):
+        # With these, the third input matches with probability constant + slope * both_mass.
+        constant = (matches[1] + matches[2]) * match + matches[3] * (1 - 2 * match)
+        slope = matches[0] - matches[1] - matches[2] + matches[3]
+        points = [(both_mass, case) for both_mass in (least_both, match) for case in range(4)]
         if slope:
             points.append(((match - constant) / slope, 0))
-        for both_mass, free in points:
+        for both_mass, free_case in points:
             cases = [both_mass, match - both_mass, match - both_mass, 1 - 2 * match + both_mass]
-            third = [x * y for x, y in zip(full, cases, strict=True)]
-            third[free] += match - sum(third)
+            third = [x * y for x, y in zip(matches, cases, strict=True)]
+            third[free_case] += match - sum(third)
             masses = [m for x, y in zip(third, cases, strict=True) for m in (x, y - x)]
-            if both_mass >= together and min(masses) >= 0:
+            if both_mass >= least_both and min(masses) >= 0:
                 vertices.add(tuple(masses))
     return [list(vertex) for vertex in sorted(vertices)]
 
@@ -184,11 +193,11 @@ class _Sets(MatchingRandomizer):
         return self.subset_size
 
     @property
-    def _inputs(self) -> int:
-        """3 if there are three disjoint sets of items, else 2."""
+    def _input_count(self) -> int:
+        """The number of inputs in `dataset_pairs`: 3 if there are three disjoint sets, else 2."""
         return 3 if 3 * self.items <= self.domain_size else 2
 
-    def _misses(self, inputs: int) -> Fraction:
+    def _miss_probability(self, inputs: int) -> Fraction:
         """Return C(d − u, k)/C(d, k) for inputs with u values altogether."""
         u = min(inputs * self.items, self.domain_size)
         return Fraction(
@@ -204,10 +213,10 @@ class _Sets(MatchingRandomizer):
     def _supports(self) -> Supports:
         """Return the supports: a report supports the values in it.
 
-        A share k/d of all sets has a given value. A share m of all sets has none of the user's s
-        values; k/(d − s) of these have a given other value.
+        Of all sets, a share k/d contains a given value, and a share m contains none of the user's s
+        values. Of the latter, a share k/(d − s) contains a given other value.
         """
-        miss, total = self._misses(1), Fraction(self._total())
+        miss, total = self._miss_probability(1), Fraction(self._total())
         e = Fraction(math.exp(self.eps0))
         has_value = Fraction(self._size, self.domain_size)
         has_other_value_only = miss * Fraction(self._size, self.domain_size - self.items)
@@ -224,12 +233,12 @@ class _Sets(MatchingRandomizer):
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Return sets, a row for each user."""
         d, s, k = self.domain_size, self.items, self._size
-        # This is the law of the number of the user's values in a set, under the fixed law.
-        law = [float(self._misses(1))]
+        # Under the fixed law, the number of the user's values in a set is hypergeometric.
+        law = [float(self._miss_probability(1))]
         for i in range(min(s, k)):
             law.append(law[-1] * (s - i) * (k - i) / ((i + 1) * (d - s - k + i + 1)))
-        hits = np.array([law[0], *(math.exp(self.eps0) * mass for mass in law[1:])])
-        return sampling.sets_with(self._user_values(inputs), d, k, hits / hits.sum(), rng)
+        weights = np.array([law[0], *(math.exp(self.eps0) * mass for mass in law[1:])])
+        return sampling.sets_with(self._user_values(inputs), d, k, weights / weights.sum(), rng)
 
     def _supporters(self, reports: NDArray) -> NDArray:
         """Return the number of reports that contain each value."""
@@ -239,7 +248,7 @@ class _Sets(MatchingRandomizer):
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (C(d, s), C(d, k)): sets in lexicographic order.
 
-        Raises ValueError if there are more than 2²⁴.
+        Raises ValueError if there are more than 2²⁴ probabilities or more than 1000 values.
         """
         d, sizes = self.domain_size, (self.items, self._size)
         if d > 1000 or math.prod(math.comb(d, size) for size in sizes) > MAX_ENTRIES:
@@ -258,7 +267,7 @@ class _Sets(MatchingRandomizer):
 @shares_documentation("eps0")
 @dataclass(frozen=True)
 class Subset(_Sets):
-    """k-subset: k of the d values, a set with the true one e^{ε₀} times as likely as one without.
+    """k-subset: a set of k of the d values, e^{ε₀} times as likely if it contains the true value.
 
     Parameters
     ----------
@@ -279,7 +288,7 @@ class Subset(_Sets):
     (1, [0.6, 0.2, 0.2])
     """
 
-    # The values may change places.
+    # A permutation of the values does not change the mechanism.
     composable = True
     items = 1
 
@@ -299,7 +308,7 @@ class Subset(_Sets):
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - 1)
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the crowd of any two values among these and any third value."""
+        """Return the crowd of the victim's two values; other users hold one of them or a third."""
         return crowd_of_rows(*self._rows())
 
     def _user_values(self, inputs: ArrayLike) -> sampling.IntArray:
@@ -349,7 +358,7 @@ class HadamardBlocks(MatchingRandomizer):
             validation.whole("domain_size", self.domain_size, minimum=self.blocks)
 
     @property
-    def _inputs(self) -> int:
+    def _input_count(self) -> int:
         """The number of blocks, at most 3."""
         return min(self.blocks, 3)
 
@@ -370,7 +379,7 @@ class HadamardBlocks(MatchingRandomizer):
         ``other_block``.
         """
         size, blocks = self.domain_size or math.inf, self.blocks
-        # The formulas leave out a 1 that would cancel.
+        # `own_value` is `same_block` − 1, expanded to avoid the cancellation of the 1.
         u = 2.0 / math.expm1(self.eps0)
         t = blocks * u
         same_block, other_block = (1.0 + t) * (1.0 + u), (1.0 + t) * u
@@ -431,8 +440,8 @@ class HadamardBlocks(MatchingRandomizer):
         scale = (math.exp(self.eps0) + 2.0 * blocks - 1.0) / math.expm1(self.eps0)
         return np.asarray(scale * scores / columns.size)
 
-    def _misses(self, inputs: int) -> Fraction:
-        """Return the share outside the half blocks of values in different blocks."""
+    def _miss_probability(self, inputs: int) -> Fraction:
+        """Return the share outside the columns of values in different blocks, half a block each."""
         return 1 - Fraction(inputs, 2 * self.blocks)
 
     def matrix(self) -> NDArray[np.float64]:
@@ -458,7 +467,7 @@ class HadamardBlocks(MatchingRandomizer):
 @shares_documentation("eps0")
 @dataclass(frozen=True)
 class PrivSet(_Sets):
-    """PrivSet: k of d items, a set with one of the user's s items e^{ε₀} times as likely.
+    """PrivSet: a set of k of d items, e^{ε₀} times as likely if it has any of the user's s items.
 
     The inputs are the sets of s items; users pad their sets to s. The worst pair is two disjoint
     sets or, for 2s > d, two sets that contain all items together.
@@ -491,6 +500,6 @@ class PrivSet(_Sets):
     def __post_init__(self) -> None:
         super().__post_init__()
         d = validation.values("domain_size", self.domain_size)
-        # Products have as many factors as the user has items.
+        # `items` is limited because `_miss_probability` multiplies as many factors.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)

@@ -51,14 +51,14 @@ class PrivUnit(MatchingRandomizer):
 
     eps0: float
     cap: float = field(metadata={"help": "share of the sphere in a cap, at most 1/2"})
-    _inputs = 2
+    _input_count = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not validation.MIN_PROBABILITY <= validation.probability("cap", self.cap) <= 0.5:
             raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
 
-    def _misses(self, inputs: int) -> Fraction:
+    def _miss_probability(self, inputs: int) -> Fraction:
         """Return the share outside the caps of two opposite directions, or of one."""
         return 1 - inputs * Fraction(self.cap)
 
@@ -106,7 +106,7 @@ class Piecewise(MatchingRandomizer):
         with localcontext(prec=40 + max(0, math.ceil(-math.log10(self.eps0)))):
             return 1 / (1 + Fraction((Decimal(self.eps0) / 2).exp()))
 
-    def _misses(self, inputs: int) -> Fraction:
+    def _miss_probability(self, inputs: int) -> Fraction:
         """Return the share outside the windows of −1 and 1, or outside one window."""
         return 1 - inputs * self._share
 

@@ -1,7 +1,8 @@
-"""The plan of a configuration, or one sentence for its first mistake.
+"""Turn a configuration into a plan, or report its first mistake in one sentence.
 
-The models say what each value may be and which names must exist. What they cannot say is checked
-here: whether the library accepts a mechanism and a curve, and which tables and claims a paper has.
+The models define what each value may be and which names must exist. This module checks what they
+cannot: whether the library accepts each mechanism and curve, and whether the paper has each table
+and claim.
 """
 
 from __future__ import annotations
@@ -43,15 +44,17 @@ EntryType = TypeVar("EntryType", bound=BaseModel)
 
 
 def make_plan(content: Mapping[str, Any], origin: str = "", only: str | None = None) -> plan.Plan:
-    """Return the plan of config.yaml with the content of every paper's file under its name.
+    """Return the plan of a configuration.
 
-    `origin` says behind the names of files where else the content is from. `only` is the one paper
-    to be planned; if left out, all are. Raises ConfigError for the first mistake.
+    `content` is config.yaml with the content of each paper's file under the paper's name, as
+    `join_papers` makes it. `only` is the only paper to plan; if left out, all are planned. Raises
+    ConfigError for the first mistake; its message has `origin` after the name of the file, to tell
+    where else the content may come from.
     """
-    root = _root(content, origin)
+    root = _root_entry(content, origin)
     numerics = Numerics(root.numerics.rtol)
     papers = {
-        name: _paper(name, content.get(name), numerics, f"config/{name}.yaml{origin}")
+        name: _paper_plan(name, content.get(name), numerics, f"config/{name}.yaml{origin}")
         for name in ([only] if only else root.papers)
     }
     return plan.Plan(papers, root.formats)
@@ -60,11 +63,12 @@ def make_plan(content: Mapping[str, Any], origin: str = "", only: str | None = N
 def join_papers(config: dict[str, Any], folders: Sequence[Path], origin: str = "") -> None:
     """Put the content of <paper>.yaml under the name of each paper in `config`.
 
-    The first folder is the project's: what `config` already has of a paper, from the command line,
-    is merged into its file there and wins. Files of other folders serve papers that `config` lacks.
-    Raises ConfigError for a file that cannot be loaded, and for a mistake in config.yaml.
+    The first folder is the project's. If `config` already has entries of a paper, from the command
+    line, they replace those of its file in this folder. The other folders are searched only for
+    papers of which `config` has nothing. Raises ConfigError for a file that cannot be loaded, and
+    for a mistake in config.yaml.
     """
-    for paper in _root(config, origin).papers:
+    for paper in _root_entry(config, origin).papers:
         for i, folder in enumerate(folders):
             file = folder / f"{paper}.yaml"
             if file.is_file() and (i == 0 or paper not in config):
@@ -72,25 +76,25 @@ def join_papers(config: dict[str, Any], folders: Sequence[Path], origin: str = "
                 break
 
 
-def _root(content: Mapping[str, Any], origin: str) -> RootEntry:
-    """Return the part that is not of single papers, which names the papers."""
+def _root_entry(content: Mapping[str, Any], origin: str) -> RootEntry:
+    """Return the entries of config.yaml itself, which include the names of the papers."""
     papers = content.get("papers")
     names = papers if isinstance(papers, list | tuple) else ()
-    of_no_paper = {key: value for key, value in content.items() if key not in names}
-    return _validated(RootEntry, of_no_paper, f"config.yaml{origin}")
+    root_content = {key: value for key, value in content.items() if key not in names}
+    return _validate(RootEntry, root_content, f"config.yaml{origin}")
 
 
-def _validated(model: type[EntryType], content: Any, source: str) -> EntryType:
+def _validate(model: type[EntryType], content: Any, source: str) -> EntryType:
     try:
         return model.model_validate(content)
     except ValidationError as error:
         raise ConfigError(one_line(source, first_sentence(error))) from None
 
 
-def _paper(name: str, content: Any, numerics: Numerics, source: str) -> plan.Paper:
+def _paper_plan(name: str, content: Any, numerics: Numerics, source: str) -> plan.Paper:
     if content is None:
         raise ConfigError(f"{source} is missing or empty, but papers names {name}")
-    entry = _validated(PaperEntry, content, source)
+    entry = _validate(PaperEntry, content, source)
     try:
         _check_mechanisms(entry)
         curves = dict(plan.specifications(entry, numerics))
@@ -111,7 +115,7 @@ def _check_mechanisms(entry: PaperEntry) -> None:
         if "type" not in mechanism:
             raise ValueError(f"{place}.type is missing")
         require_known(f"{place}.type", mechanism["type"], registry.types())
-    # A mistake of a part is told where the part is defined, not where it is used.
+    # Compositions come last, so that a mistake in a part is reported where the part is defined.
     types = {name: mechanism["type"] for name, mechanism in entry.mechanisms.items()}
     for name in sorted(types, key=lambda name: types[name] in COMPOSITIONS):
         try:
@@ -121,12 +125,13 @@ def _check_mechanisms(entry: PaperEntry) -> None:
 
 
 def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
-    """Raise ValueError where the library refuses a mechanism at the paper's values of ε₀."""
+    """Raise ValueError if the library refuses a mechanism at any of the paper's values of ε₀."""
     parsed = registry.parse(mechanism)
     levels = [regime.eps0 for regime in entry.regimes.values() if regime.eps0 is not None]
-    # Protocols may need more than ε₀; they are checked where curves use them.
-    for eps0 in (levels or [1.0]) if parsed.needs == ("eps0",) else []:
-        parsed.protocol(Setting(eps0=eps0))
+    # Protocols that need more than ε₀ are checked with the curves that use them.
+    if parsed.needs == ("eps0",):
+        for eps0 in levels or [1.0]:
+            parsed.protocol(Setting(eps0=eps0))
     for key, value in mechanism.items():
         # Protocols assume that their parameters can be compared and hashed.
         if mechanism["type"] in registry.PROTOCOLS and isinstance(value, Mapping | list):
@@ -139,37 +144,40 @@ def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
 
 
 def _check_computable(curves: Mapping[CurveName, Specification]) -> None:
-    """Raise ValueError for the first curve that cannot be computed; equal questions count once."""
-    # The check of a bound that knows its mechanism covers bounds that look at its ε₀ alone.
+    """Raise ValueError for the first curve that cannot be computed.
+
+    Curves that differ in the bound alone are checked once.
+    """
+    # Bounds that know the mechanism come first: their check covers the bounds that use only ε₀.
     ordered = sorted(curves, key=lambda name: not curves[name].bound.knows_mechanism)
-    tried: dict[object, InfeasibleError | None] = {}
-    seen: set[object] = set()
+    misfits_by_key: dict[object, InfeasibleError | None] = {}
+    checked_inputs: set[object] = set()
     for name in ordered:
         curve = curves[name]
-        question = curve.reports, curve.setting, curve.axis, curve.distance
-        if question not in seen:
-            seen.add(question)
+        inputs = curve.reports, curve.setting, curve.axis, curve.distance
+        if inputs not in checked_inputs:
+            checked_inputs.add(inputs)
             try:
-                curve.check(tried)
+                curve.check(misfits_by_key)
             except ValueError as error:
                 raise ValueError(plan.locate_curve(name, error)) from None
 
 
 def _check_tables(paper: str, entry: PaperEntry) -> None:
     kinds = research(paper).tables
-    for name, given in entry.tables.items():
+    for name, table_entry in entry.tables.items():
         place = f"tables.{name}"
-        if "kind" not in given:
+        if "kind" not in table_entry:
             raise ValueError(f"{place}.kind is missing; it must be one of {', '.join(kinds)}")
-        require_known(f"{place}.kind", given["kind"], kinds)
+        require_known(f"{place}.kind", table_entry["kind"], kinds)
         try:
-            check_keys(given, ("kind", *kinds[given["kind"]].model_fields))
-            table = plan.table_kind(paper, given)
+            check_keys(table_entry, ("kind", *kinds[table_entry["kind"]].model_fields))
+            table = plan.table_kind(paper, table_entry)
         except ValidationError as error:
             raise ValueError(first_sentence(error, place)) from None
         except ValueError as error:
             raise ValueError(locate(place, str(error))) from None
-        _check_mechanisms_of_table(place, entry, table, given.get("eps0", 1.0))
+        _check_mechanisms_of_table(place, entry, table, table_entry.get("eps0", 1.0))
 
 
 def _check_mechanisms_of_table(place: str, entry: PaperEntry, table: TableKind, eps0s: Any) -> None:
@@ -198,22 +206,22 @@ def _check_figures_of_tables(paper: str, entry: PaperEntry) -> None:
 
 
 def _check_claims(paper: str, entry: PaperEntry) -> None:
-    known = research(paper).claims
-    drawn = [name for name, figure in entry.figures.items() if figure.table is None]
+    claims = research(paper).claims
+    curve_figures = [name for name, figure in entry.figures.items() if figure.table is None]
     for claim, figures in entry.claims.items():
-        if claim not in known:
+        if claim not in claims:
             raise ValueError(
-                f"claims.{claim} is not a claim of this paper{suggestion(claim, known)}; "
-                f"its claims are {', '.join(known) or 'none'}"
+                f"claims.{claim} is not a claim of this paper{suggestion(claim, claims)}; "
+                f"its claims are {', '.join(claims) or 'none'}"
             )
-        require_known(f"claims.{claim}", figures, drawn)
+        require_known(f"claims.{claim}", figures, curve_figures)
 
 
 def _check_texts(place: str, node: Any) -> None:
-    """Raise ValueError for a text with an unpaired $ or with an HTML tag, which reports keep."""
+    """Raise ValueError for a text with an unpaired $ or an HTML tag, which reports would keep."""
     if isinstance(node, Mapping):
         for key, value in node.items():
-            # Captions stand below the figures, as Markdown and LaTeX.
+            # Captions are exempt: they stand below the figures, as Markdown and LaTeX.
             if key != "caption":
                 _check_texts(f"{place}.{key}", value)
     elif isinstance(node, list):

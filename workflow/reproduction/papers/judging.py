@@ -1,8 +1,9 @@
 """Claims of papers, and the rules by which measured numbers decide them.
 
-A point counts for a claim only if its whole enclosure does, and against it only if its whole
-enclosure does; otherwise it is undecided. Percentages are those of the less favourable end of an
-enclosure, rounded against the claim.
+A claim holds at a point if it holds for the whole enclosure, and fails there if it fails for the
+whole enclosure. Otherwise the point is undecided, and the verdict counts it as one where the claim
+does not hold. Percentages are those of the less favourable end of an enclosure, rounded against the
+claim.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ IN_PART = "reproduced in part"
 NOT_REPRODUCED = "not reproduced"
 NOT_MEASURED = "not measured"
 
-# The columns of a table of judged claims, which `check` returns; `FINDINGS` are those that a
-# `Judgement` has in words.
+# The columns of the table of `check` with the numbers and places that a `Judgement` reports.
 FINDINGS = ("measured", "extreme", "holds_in")
+# All columns of that table, which has a row for each claim.
 COLUMNS = ("claim", "source", "words", "measure", *FINDINGS, "verdict", "why")
 
-# How a condition's name compares a quantity with its threshold.
+# The comparison of a quantity with a threshold, by the name of the condition.
 COMPARISONS: Mapping[str, Callable[[Any, float], Any]] = {
     "at_least": operator.ge,
     "at_most": operator.le,
@@ -41,7 +42,7 @@ NOTHING_TO_COMPARE = "The given curves have nothing that this measure compares."
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was measured for one claim, in words, and the verdict."""
+    """The verdict on one claim, and what was measured, in words."""
 
     measured: str
     holds_in: str
@@ -57,10 +58,11 @@ def judge_cases(
     extreme: str = "",
     panels: Sequence[Any] | pd.Series | None = None,
 ) -> Judgement:
-    """A claim about listed `cases`, such as settings: reproduced if it holds in all of them.
+    """The judgement on a claim about cases, given whether it `holds` in each.
 
-    It is reproduced in part if it holds in some case or, given the panel of each case, in all
-    cases of some panel.
+    `cases` is what to call them, such as "settings". The claim is reproduced if it holds in all
+    cases, and in part if it holds in all cases of some panel. `panels` has the panel of each case;
+    if left out, each case is a panel of its own.
     """
     results = pd.Series(list(holds), dtype=bool)
     panels = results.index if panels is None else list(panels)
@@ -73,7 +75,7 @@ def judge_cases(
 
 
 def _verdict(holds: pd.Series) -> str:
-    """The verdict on a claim that holds in some of several panels."""
+    """The verdict on a claim, given whether it holds in each panel."""
     return REPRODUCED if holds.all() else IN_PART if holds.any() else NOT_REPRODUCED
 
 
@@ -81,7 +83,7 @@ def _verdict(holds: pd.Series) -> str:
 class Condition:
     """How a quantity must compare with a threshold; ``kind`` is a key of `COMPARISONS`.
 
-    ``reaches`` is about the largest value of the quantity, the others are about every value.
+    The condition ``reaches`` is about the largest value of the quantity, the others about all.
     """
 
     kind: str
@@ -101,7 +103,7 @@ class Condition:
         return COMPARISONS[self.kind](values, self.threshold)
 
     def judge(self, points: pd.DataFrame, panel: str = "eps0") -> Judgement | None:
-        """The judgement of a table of points; None if no point has a value to quote.
+        """The judgement on a table of points; None if no point has a known value.
 
         A panel is a mechanism and a value (or none) of the column `panel`.
         """
@@ -112,7 +114,7 @@ class Condition:
         return None if points["quoted"].isna().all() else judge(points, panel)
 
     def _judge_every(self, points: pd.DataFrame, panel: str) -> Judgement:
-        """The condition must hold at every point, or in part at every point of some panel."""
+        """The judgement on a condition about every point; in part if a whole panel meets it."""
         at_low, at_high = self.holds(points["low"]), self.holds(points["high"])
         points = points.assign(holds=at_low & at_high, is_open=at_low ^ at_high)
         panels = points.groupby(["mechanism", panel], dropna=False)["holds"].all()
@@ -131,11 +133,11 @@ class Condition:
             holds_in=f"{panels.sum()} of {len(panels)} panels, "
             f"{points['holds'].sum()} of {len(points)} points",
             verdict=_verdict(panels),
-            why=self._misses(points, panel),
+            why=self._exceptions(points, panel),
         )
 
     def _judge_largest(self, points: pd.DataFrame, panel: str) -> Judgement:
-        """The condition must hold at the point with the largest value."""
+        """The judgement on a condition about the point with the largest value."""
         top = points.loc[points["low"].idxmax()]
         peaks = points.groupby(["mechanism", panel], dropna=False)["low"].max()
         return Judgement(
@@ -146,9 +148,9 @@ class Condition:
             verdict=REPRODUCED if self.holds(top.low) else NOT_REPRODUCED,
         )
 
-    def _misses(self, points: pd.DataFrame, panel: str) -> str:
-        """In which panels points fail or are undecided, how many, and how badly."""
-        panels = []
+    def _exceptions(self, points: pd.DataFrame, panel: str) -> str:
+        """The panels with points that fail or are undecided: how many, and the worst value."""
+        exceptions = []
         for (mechanism, value), rows in points.groupby(["mechanism", panel], dropna=False):
             undecided = rows["is_open"].sum()
             failures = len(rows) - rows["holds"].sum() - undecided
@@ -156,10 +158,10 @@ class Condition:
             counts += [f"{undecided} of {len(rows)} are undecided"] if undecided else []
             if counts:
                 worst = rows["quoted"].max() if self._wants_less else rows["quoted"].min()
-                is_level = panel == "eps0"
-                place = _place(mechanism, value) if is_level else f"{mechanism}, {panel} {value}"
-                panels.append(f"{place} ({' and '.join(counts)}, worst {self._percent(worst)})")
-        return f"Exceptions: {'; '.join(panels)}." if panels else ""
+                is_eps0 = panel == "eps0"
+                place = _place(mechanism, value) if is_eps0 else f"{mechanism}, {panel} {value}"
+                exceptions.append(f"{place} ({' and '.join(counts)}, worst {self._percent(worst)})")
+        return f"Exceptions: {'; '.join(exceptions)}." if exceptions else ""
 
     @property
     def _wants_less(self) -> bool:
@@ -170,7 +172,7 @@ class Condition:
 
 
 def percentage(value: float, *, up: bool) -> str:
-    """A share in per cent, three digits, rounded up or down (exactly: 0.07 is a bit above 7 %)."""
+    """A share in per cent with three digits; the exact value of the float is rounded up or down."""
     if math.isinf(value):
         return "∞ %" if value > 0 else "−∞ %"
     context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
@@ -184,13 +186,13 @@ def setting(point: pd.Series) -> str:
 
 
 def _place(mechanism: str, eps0: float) -> str:
-    """A mechanism at an ε₀; messages of a protocol may have none."""
+    """A mechanism and its ε₀, which is NaN for protocols without one."""
     return mechanism if math.isnan(eps0) else f"{mechanism}, ε₀ = {eps0:g}"
 
 
-# What measures a claim: a function of the curves, or of run times if the claim is ``timed``. It
-# returns points if the claim has a condition, else a judgement, and None if there is nothing to
-# compare.
+# A function that measures a claim on the curves, or on run times if the claim is ``timed``. It
+# returns a table of points if the claim has a condition, else a judgement. It returns None if there
+# is nothing to compare.
 Measure: TypeAlias = Callable[[Any], pd.DataFrame | Judgement | None]
 
 
@@ -198,9 +200,10 @@ Measure: TypeAlias = Callable[[Any], pd.DataFrame | Judgement | None]
 class Claim:
     """One claim of a paper in our words, how it is measured, and when it holds.
 
-    It is measured by ``compare`` or by ``function``; a claim without either is not measured, and
-    ``measure`` says why. ``cause`` explains a claim that is not reproduced in full, and ``note`` is
-    always told. One failure refutes a ``refutable`` claim: it cannot be reproduced in part.
+    ``compare`` or ``function`` measures the claim. A claim without either is not measured, and
+    ``measure`` says why. The table has the ``note`` of every measured claim, and the ``cause`` only
+    if the claim is not reproduced in full. One failure refutes a ``refutable`` claim: it cannot be
+    reproduced in part.
     """
 
     name: str
@@ -228,9 +231,10 @@ class Claim:
 
 
 def claim_of(entry: Mapping[str, Any], panel: str, function: Measure | None) -> Claim:
-    """The claim of an entry of claims.yaml, whose own measure is `function` if it has one.
+    """The claim of an entry of claims.yaml; `function` measures it if the entry compares no curves.
 
-    Raises ValueError for a claim with two measures, or with none and no reason for that.
+    Raises ValueError for a claim with two measures, and for one with neither a measure nor a
+    reason.
     """
     fields = dict(entry)
     comparisons = [
@@ -276,12 +280,11 @@ def check(
     claims
         Claims of one paper.
     evidence
-        The curves for each claim that is to be measured on curves. Rows are chosen by their
-        content, never by the names of experiments or curves; rows that a claim is not about are
-        ignored. A claim that is left out is not measured.
+        The curves of each claim that is measured on curves, by the name of the claim. Measures
+        select rows by their content, never by the names of experiments or curves. A claim that is
+        left out is not measured.
     seconds
         One row per curve: ``bound`` and ``seconds``, the wall time of its job.
-
     """
     rows = []
     for claim in claims:

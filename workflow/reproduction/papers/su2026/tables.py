@@ -1,4 +1,4 @@
-"""How the tables of Su, Cheng and Wang, arXiv 2504.07414, are computed and shown."""
+"""The code that computes and shows each kind of table of Su, Cheng and Wang, arXiv 2504.07414."""
 
 from __future__ import annotations
 
