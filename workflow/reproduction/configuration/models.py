@@ -219,7 +219,7 @@ class CurveEntry(Entry):
     distance: JointSize | None = Field(
         default=None,
         description="In how many coordinates of a joint composition the inputs differ; if left "
-        "out, the bound covers every number. Only for `upper`.",
+        "out, the bound covers every number. Only for `blanket`.",
     )
 
     @model_validator(mode="after")
