@@ -143,8 +143,10 @@ def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
     first = Aim.of(crowd, eps, n, FIRST_HEADS)
     if first is None:
         return None
-    # Each further head reduces the probability of no heads by the factor e.
-    further_heads = first.log_no_heads - first.log_main - math.log(NO_HEADS_SHARE)
+    # Each further head reduces the probability of no heads by the factor e. If no value is above 0,
+    # the main term is 0, and that probability is all that counts.
+    log_main = max(first.log_main, math.log(validation.MIN_DELTA))
+    further_heads = first.log_no_heads - log_main - math.log(NO_HEADS_SHARE)
     low, high = (
         FIRST_HEADS,
         max(0.5 * FIRST_HEADS, FIRST_HEADS + float(np.nan_to_num(further_heads))),
