@@ -456,10 +456,14 @@ class _Mechanism:
         `ask` answers all of them for one decomposition. It is used if there are few decompositions.
         """
         if max(len(self.below), len(self.above)) <= MAX_DECOMPOSITIONS_TOGETHER:
-            below, above = (
-                [reached(partial(ask, part)) for part in parts.values()]
-                for parts in (self.below, self.above)
-            )
+            size = len(questions)
+            # The ends of a single part would be no ends of the mechanism.
+            unknown = Enclosures(np.zeros(size), np.full(size, math.inf))
+            with enclosed_so_far(lambda: unknown):
+                below, above = (
+                    [reached(partial(ask, part)) for part in parts.values()]
+                    for parts in (self.below, self.above)
+                )
             low = np.max([enclosure.lower for enclosure in below], axis=0).tolist()
             high = np.max([enclosure.upper for enclosure in above], axis=0).tolist()
             ends = [("", *pair) for pair in zip(low, high, strict=True)]
