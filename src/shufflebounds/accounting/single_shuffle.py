@@ -33,7 +33,7 @@ ArrayOf = Sequence[T] | NDArray
 DEFAULT_RTOL = 1e-4
 # Largest relative gap between the ends of a continuous randomizer that few components may leave. A
 # wider one may come from poor estimates, which choose the components, as for few users.
-MAX_TRUSTED_WIDTH = 1e-3
+MAX_TRUSTED_WIDTH = 4e-4
 # Share of the requested relative width for the search of the inner decomposition, and of the outer.
 # Both together add at most half of that width to the gap between the two.
 GAP_SHARE = 0.25

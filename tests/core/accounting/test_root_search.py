@@ -263,8 +263,6 @@ def test_upper_ends_of_inf_leave_lower_ends(start, slope):
         (sb.HadamardResponse(4.0), 16, "blanket", 1e-4, 10**7, 1e-12),
         (sb.BLH(8.0), 4, "blanket", 1e-4, 10**7, 1e-12),
         (sb.HadamardResponse(2.0), 16, "dataset_pair", 1.0, 1000, 1e-5),
-        # Just below D(0), in a law whose residual atom may be there or not.
-        (sb.BLH(1.0), 16, "dataset_pair", 1e-4, 10**8, 1e-5),
     ],
 )
 def test_where_delta_falls_by_decades_within_the_width(one, reports, side, rate, n, delta):
