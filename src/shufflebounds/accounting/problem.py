@@ -95,12 +95,14 @@ def largest_divergences(
 
     A D that is far from the δ given as its `target` may have a wide enclosure.
     """
-    points = np.array(eps), np.array([float(problem.n) for problem in problems]), np.array(rtol)
+    points = np.array(eps), np.array([float(problem.n) for problem in problems])
     lower, upper = np.zeros(len(eps)), np.zeros(len(eps))
     for inner, outer in problems[0].directions:
-        low, high = divergences(outer, *points, np.array(target))
+        # Two decompositions share the width.
+        aim = np.array(rtol) * (1.0 if inner is outer else 0.5)
+        low, high = divergences(outer, *points, aim, np.array(target))
         if inner is not outer:
-            low = np.minimum(divergences(inner, *points, np.array(target))[0], high)
+            low = np.minimum(divergences(inner, *points, aim, np.array(target))[0], high)
         lower, upper = np.maximum(lower, low), np.maximum(upper, high)
     return [Enclosure(*ends) for ends in zip(lower.tolist(), upper.tolist(), strict=True)]
 

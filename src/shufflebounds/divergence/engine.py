@@ -32,7 +32,7 @@ from shufflebounds.divergence.tree import tree_bounds
 MAX_FOURIER_KURTOSIS = 0.7
 # Limits of both engines, as work and as nodes: each engine is tried with each limit in turn until
 # the bounds are narrow. Speed only, but for what is refused.
-LIMITS = ((2.0**26, 2_000), (2.0**28, 8_000), (2.0**30, 30_000), (2.0**32, 100_000))
+LIMITS = ((2.0**23, 2_000), (2.0**26, 8_000), (2.0**28, 30_000), (2.0**30, 100_000))
 # Multiple of the rounding error of nK at which no engine gets narrower.
 ROUNDING_LIMIT = 30.0
 # Width of log D below which all that is left is rounding.

@@ -28,6 +28,7 @@ from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.core.work import spend
+from shufflebounds.divergence.characteristic import TiltedLaws, characteristic
 from shufflebounds.divergence.convex_order import compress, spaced
 from shufflebounds.divergence.coordinates import (
     MAX_BLANKET_SHARE,
@@ -36,8 +37,7 @@ from shufflebounds.divergence.coordinates import (
 )
 from shufflebounds.divergence.elementary import SMALLEST, combine_bounds, excess
 from shufflebounds.divergence.engine import LARGEST_EPS, divergence
-from shufflebounds.divergence.fourier import Scale, unscaled
-from shufflebounds.divergence.frequencies import Points, Runs, sample
+from shufflebounds.divergence.fourier import scaled_logs
 from shufflebounds.divergence.law import (
     Law,
     U,
@@ -419,10 +419,10 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False
     eta = math.ldexp(aim.eta, -exponent)
     if g.values.size > 2 * CELLS and not is_rough:
         g = compress(g, tilt(g, theta).weights, CELLS)[1]
-    points = Points.of(g.as_row(), np.array([float(n)]), np.array([theta]))
-    if not points.usable().all():
+    point = TiltedLaws.of(g, np.array(float(n)), np.array(theta))
+    if not point.usable():
         return math.inf
-    k, k_err = float(points.log_mgf[0]), float(points.log_mgf_err[0])
+    k, k_err = float(point.log_mgf), float(point.log_mgf_err)
     # A larger share of the heads raises q. The complement is then exactly `tails_share`.
     share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
     tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
@@ -430,9 +430,8 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False
     t = np.arange(aim.modes + 1.0) * step
     log_q = np.zeros(t.size)
     if not is_rough:
-        modes = Runs(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1), np.array([t.size]))
-        samples = sample(points, modes, np.array([step]))
-        log_q = _log_q(samples.away.real, samples.away.imag, samples.err, tails_share)
+        away, err = characteristic(point, step, 0, t.size)
+        log_q = _log_q(away.real, away.imag, err, tails_share)
     log_terms = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
     weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
     total = float(np.sum(weight * np.exp(np.maximum(log_terms, -700.0))))
@@ -441,8 +440,7 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False
     total = (total * step / (2.0 * math.pi) + tail) * (1.0 + 1e-9)
     if not math.isfinite(total):
         return math.inf
-    high = Scale(n * k, n * k_err).logs(0.0, total, theta * eta)[1]
-    return unscaled(-math.inf, high, exponent)[1]
+    return scaled_logs((0.0, total), n * k, n * k_err, theta * eta, exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:

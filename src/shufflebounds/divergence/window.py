@@ -17,50 +17,19 @@ from shufflebounds.divergence.law import U
 # Share of the relative width that may be lost by each of: mass outside the window, modes beyond the
 # last one, modes left out. Speed only (benchmarks/deployer_grid.py).
 LOSS_SHARE = 0.04
-# Smallest relative change of |φ|² over a stretch of modes that is looked at as one. Speed only.
-LEAST_RISE = 0.0036
-# Largest relative change of |φ|² over such a stretch. Speed only.
-MOST_RISE = 0.0625
-# Modes below which a stretch is not worth its look.
-SHORTEST_STRETCH = 4
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What a window may lose, and the scales that decide how wide it must be.
-
-    ``sigma`` is the standard deviation of X, widened by that of f; ``allowed`` a loss of E f(X)
-    that the relative width has room for, ``log_tail`` the logarithm of the mass that may lie
-    outside.
-    """
-
-    theta: float
-    eta: float
-    sigma: float
-    allowed: float
-    log_tail: float
-
-    @staticmethod
-    def of(theta: float, spread: float, eta: float, rtol: float, size: float) -> Goal:
-        """From n times the tilted variance and an estimate of E f(X), 0 if there is none."""
-        sigma = math.sqrt(spread + eta**2 + 1.0 / theta**2)
-        # E f(X) is about 1/(θ²σ√2π), and f is at most 1/(eθ) whatever an upper bound says.
-        size = min(size, 1.0 / (math.e * theta)) or 1.0 / (2.5 * theta**2 * sigma)
-        allowed = LOSS_SHARE * rtol * size
-        return Goal(theta, eta, sigma, allowed, math.log(allowed * math.e * theta))
-
-    @property
-    def centre(self) -> float:
-        """The u of Chernoff's bound that would do for a normal X."""
-        return math.sqrt(max(1.0, -2.0 * self.log_tail)) / self.sigma
 
 
 @dataclass(frozen=True)
 class Chernoff:
-    """Pr[Y ≥ end] ≤ e^{log_moment − u·end} for Y = X or Y = −X and one u > 0."""
+    """Pr[Y ≥ end] ≤ e^{log_moment − u·end} for Y = S or Y = −S and one u > 0."""
 
     u: float
     log_moment: float
+
+    def shifted(self, shift: float, eta: float) -> Chernoff:
+        """The bound for Y + shift + ηZ, Z an independent standard normal."""
+        x, y = self.u * shift, 0.5 * (self.u * eta) ** 2
+        return Chernoff(self.u, self.log_moment + x + y + 8.0 * U * (abs(x) + y))
 
     def reach(self, log_tail: float) -> float:
         """The end beyond which the probability is at most e^{log_tail}."""
@@ -87,11 +56,12 @@ class Chernoff:
 class Window:
     """The grid of frequencies mh, 0 ≤ m ≤ modes, and what it costs to stop there.
 
-    ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value`` and ``cut_density`` the modes beyond the grid in
-    the sums for E f and for the density at 0. ``negligible`` is a size of |φ_X| that matters to
-    neither.
+    ``size`` is the E f(X) that the window suits. ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value``
+    and ``cut_density`` the modes beyond the grid in the sums for E f and for the density at 0.
+    ``negligible`` is a size of |φ_X| that matters to neither.
     """
 
+    size: float
     eta: float
     step: float
     modes: int
@@ -101,12 +71,30 @@ class Window:
     negligible: float
 
     @staticmethod
-    def fitted(goal: Goal, above: Chernoff, below: Chernoff) -> Window | None:
-        """The window for these tails; None where it would need frequencies out of range."""
-        theta, eta, allowed = goal.theta, goal.eta, goal.allowed
+    def fitted(
+        theta: float,
+        spread: float,
+        eta: float,
+        tails: tuple[Chernoff, Chernoff],
+        rtol: float,
+        size: float,
+    ) -> Window | None:
+        """The window for a relative width of E f(X); None where it needs numbers out of range.
+
+        `spread` is the tilted variance of S, `tails` are bounds of S and −S, and `size` estimates
+        E f(X), if it is not 0.
+        """
+        # For a normal X it is about 1/(θ²σ√2π), and f is at most 1/(eθ) whatever X is.
+        normal_size = 1.0 / (2.5 * theta**2 * math.sqrt(spread + theta**-2.0))
+        size = min(size, 1.0 / (math.e * theta)) or normal_size
+        allowed = LOSS_SHARE * rtol * size
+        log_tail = math.log(allowed * math.e * theta)
+        above, below = tails[0].shifted(theta * eta**2, eta), tails[1].shifted(-theta * eta**2, eta)
+        if not all(side.u > 0.0 and math.isfinite(side.log_moment) for side in (above, below)):
+            return None
         decay = 4.0 - math.log(allowed * theta)
-        right_end = max(above.reach(goal.log_tail), (decay + math.log(decay)) / theta)
-        left_end = max(below.reach(goal.log_tail), 0.0)
+        right_end = max(above.reach(log_tail), (decay + math.log(decay)) / theta)
+        left_end = max(below.reach(log_tail), 0.0)
         # A step of few digits makes every frequency mh exact; rounding it down widens the window.
         step = round_down(2.0 * math.pi / (right_end + left_end))
         period = 2.0 * math.pi / step
@@ -117,13 +105,14 @@ class Window:
         wrap = _wrap(theta, period, right_end, outside)
         # E f loses less than the density does, whose share is η² of it.
         cut = math.sqrt(2.0 * max(1.0, math.log(eta / (3.0 * allowed))))
-        if not cut / step < 1e15 * eta:
+        # The numbers of modes must be exact, too.
+        if not cut / step < 1e9 * eta:
             return None
         modes = max(1, math.ceil(cut / (eta * step)))
         last = modes * step
         beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last) * (1.0 + 1e-9)
-        share = 0.5 / theta + eta * cut / math.pi
-        return Window(eta, step, modes, wrap, beyond / last**2, beyond, allowed / share)
+        negligible = allowed / (0.5 / theta + eta * cut / math.pi)
+        return Window(size, eta, step, modes, wrap, beyond / last**2, beyond, negligible)
 
 
 def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
@@ -139,53 +128,3 @@ def round_down(x: float) -> float:
     """The largest float of 20 significant bits that is not above x > 0."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(math.floor(mantissa * 2**20), exponent - 20)
-
-
-@dataclass(frozen=True)
-class Scan:
-    """Which modes of a window to evaluate, and which to look at in stretches.
-
-    Modes 0 … near − 1 are evaluated; those from there to ``start`` are charged with ``value`` and
-    ``density``, bounds of what they add to Σ 2|φ_X|/|z|² and Σ 2|φ_X|. The modes from ``start`` to
-    the last one come in stretches of ``stride``, or are all evaluated if that is 1.
-    """
-
-    near: int
-    start: int
-    stride: int
-    value: float
-    density: float
-
-    @staticmethod
-    def of(low: float, high: float, fourth: float, theta: float, n: float, window: Window) -> Scan:
-        """From bounds of the tilted variance, lower and upper, and of the fourth moment.
-
-        Left out are modes with negligible |φ_X|: |φ|² ≤ 1 − t²σ² + t⁴(2μ₄ + 6σ⁴)/24 is at most
-        1 − t²σ²/2 for small t. Beyond, |φ|² at both ends of a stretch of width H bounds it between
-        them, where it is higher by at most σ²H²/4.
-        """
-        eta, step = window.eta, window.step
-        last = window.modes * step
-        depth = -math.log(window.negligible)
-        rate = 0.25 * n * low + 0.5 * eta**2
-        # The frequency up to which modes are evaluated.
-        reach = math.sqrt(depth / rate) if low > 0.0 else math.inf
-        if not reach < 0.5 * last:
-            return Scan(near=0, start=0, stride=1, value=0.0, density=0.0)  # evaluate all modes
-        # Of values this small the moments may underflow, which must not make them smaller.
-        flat = math.sqrt(12.0 * low / (2.0 * fourth + 6.0 * high * high + 1e-300))
-        flat = last if flat >= last else flat
-        value = density = 0.0
-        start = near = math.floor(reach / step) + 1
-        if flat > reach:
-            t = near * step
-            size = math.exp(-rate * t**2)
-            density = 2.0 * size * (1.0 + 1.0 / (2.0 * rate * t * step))
-            value = density / (theta**2 + t**2)
-            start = max(near, math.floor(flat / step) + 1)
-        # To be negligible, |φ|² must stay below about 1 − 2 depth/n; σ²H²/4 should leave room.
-        rise = min(max(depth / n, LEAST_RISE), MOST_RISE)
-        stride = min(window.modes + 1, math.floor(2.0 * math.sqrt(rise / high) / step))
-        if start >= window.modes or stride < SHORTEST_STRETCH:
-            stride = 1
-        return Scan(near, start, stride, value, density)

@@ -16,12 +16,12 @@ from test_fourier import exact_law
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
+from shufflebounds.divergence.characteristic import TiltedLaws, characteristic
 from shufflebounds.divergence.engine import divergences
-from shufflebounds.divergence.frequencies import Points, Runs, sample
 from shufflebounds.divergence.law import law_at
 from shufflebounds.divergence.saddlepoint import tilting_point
-from shufflebounds.divergence.series import Grids, mode_sums, needed_modes
-from shufflebounds.divergence.window import Scan, Window
+from shufflebounds.divergence.series import mode_sums
+from shufflebounds.divergence.window import Window
 
 
 def test_a_value_whose_fourth_power_overflows_counts_for_nothing():
@@ -58,42 +58,33 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
     if not (laws.values.max(axis=-1) > 0.0).all():
         return
     users = np.array([float(n) for _, n in points])
-    rows = Points.of(laws, users, tilting_point(laws, users))
+    rows = TiltedLaws.of(laws, users, tilting_point(laws, users))
     if not rows.usable().all():
         return
-    # Powers of two, so that products with the numbers of modes are exact.
-    step = 2.0 ** np.round(np.log2(rows.theta * (1e-3 + random.random())))
-    eta = 0.01 / rows.theta
-    pairs = zip(eta.tolist(), step.tolist(), strict=True)
-    # Of the second point every mode is evaluated; the first one is looked at in stretches.
-    windows = [Window(*pair, 40, 0.0, 0.0, 0.0, 0.5) for pair in pairs]
-    scans = [Scan(2, 3, 5, 0.0, 0.0), Scan(1, 1, 1, 0.0, 0.0)]
-    grids = Grids.of(windows)
-    sums = np.array(mode_sums(rows, grids, needed_modes(rows, grids, scans, windows))).T
-    modes = Runs(np.arange(2), np.zeros(2), np.ones(2), np.full(2, 41))
-    owner, t, away, err = sample(rows, modes, step)
-    with mp.workdps(50):
-        for i, n in enumerate(n for _, n in points):
+    for i, (_, n) in enumerate(points):
+        point, theta = rows.at(i), float(rows.theta[i])
+        # Powers of two, so that products with the numbers of modes are exact.
+        step = 2.0 ** round(math.log2(theta * (1e-3 + random.random())))
+        eta, negligible = 0.01 / theta, random.choice([1e-9, 0.5])
+        sums = mode_sums(point, Window(0.0, eta, step, 40, 0.0, 0.0, 0.0, negligible))
+        away, err = characteristic(point, step, 0, 41)
+        with mp.workdps(50):
             values, masses = exact_law(laws.at(i))
-            theta = mp.mpf(float(rows.theta[i]))
+            theta = mp.mpf(theta)
             moment = mp.fsum(p * mp.exp(theta * x) for p, x in zip(masses, values, strict=True))
             assert abs(mp.log(moment) - rows.log_mgf[i]) <= rows.log_mgf_err[i]
             value = density = mp.mpf(0)
-            own = owner == i
-            columns = (x[own].tolist() for x in (t, away, err))
-            for m, (frequency, found, slip) in enumerate(zip(*columns, strict=True)):
+            for m, (found, slip) in enumerate(zip(away.tolist(), err.tolist(), strict=True)):
+                frequency = m * step
                 z = mp.mpc(theta, mp.mpf(frequency))
                 terms = zip(masses, values, strict=True)
                 phi = mp.fsum(p * mp.exp(z * x) for p, x in terms) / moment
                 assert abs(phi - 1 - mp.mpmathify(found)) <= slip
-                if i == 0 and m == 2:  # what the scan says was charged before
-                    continue
-                shift = theta * mp.mpf(float(eta[i])) ** 2
-                damping = (mp.mpf(float(eta[i])) * frequency) ** 2 / 2
+                shift, damping = theta * mp.mpf(eta) ** 2, (mp.mpf(eta) * frequency) ** 2 / 2
                 term = (1 if m == 0 else 2) * phi**n * mp.exp(1j * frequency * shift - damping)
                 value, density = value + mp.re(term / z**2), density + mp.re(term)
-            assert abs(value - sums[i][0]) <= sums[i][1]
-            assert abs(density - sums[i][2]) <= sums[i][3]
+            assert abs(value - sums.value) <= sums.value_err
+            assert abs(density - sums.density) <= sums.density_err
 
 
 MECHANISMS = [sb.KRR(k=10, eps0=4.0), sb.RAPPOR(eps0=0.5), sb.BLH(eps0=4.0), sb.Laplace(eps0=1.0)]

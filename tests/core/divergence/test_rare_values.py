@@ -283,9 +283,9 @@ def test_wide_first_bounds_do_not_stop_the_fourier_engine(a, b, c, eps, n, rel_e
 @pytest.mark.parametrize("place", range(4))
 def test_what_is_no_number_bounds_nothing(bad, place):
     """max(0, NaN) is 0 in Python, and an upper end of 0 the worst that could come of it."""
-    window = Window(1.0, 1.0, 8, 0.0, 0.0, 0.0, 1e-9)
+    window = Window(1.0, 1.0, 1.0, 8, 0.0, 0.0, 0.0, 1e-9)
     sums = ModeSums(*(bad if i == place else 1.0 for i in range(4)))
-    assert mean_bounds(sums, 1.0, window, 0.0)[:2] == (-math.inf, math.inf)
+    assert mean_bounds(sums, window)[:2] == (-math.inf, math.inf)
     ends = [math.nan if i == place else 0.5 for i in range(4)]
     assert combine_bounds(ends[:2], ends[2:], (-math.inf, math.inf), 7) == (0.0, math.inf)
     assert combine_bounds((0.0, 0.0), (0.0, 0.5), (math.nan, math.nan), 7) == pytest.approx(
