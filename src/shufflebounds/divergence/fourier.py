@@ -37,6 +37,8 @@ from shufflebounds.divergence.window import LOSS_SHARE, Chernoff, Window
 MOST_WORK = 2.0**28
 # What a mode costs beside its components, in components. Speed only.
 MODE_COST = 20
+# Share of the work limit for the first window, which tells how much smoothing costs.
+FIRST_SHARE = 0.1
 # Most windows that are tried for a point.
 MAX_WINDOWS = 8
 # Share of the relative width that smoothing may take.
@@ -136,29 +138,31 @@ def _point_bounds(
     theta, spread = float(point.theta), float(point.spread)
     eta, size = math.sqrt(SMOOTHING_SHARE * rtol) / theta, 0.0
     low, high, work = -math.inf, math.inf, 0.0
+    limit, power = FIRST_SHARE * most_work, 0.5
     for _ in range(MAX_WINDOWS):
         window = Window.fitted(theta, spread, eta, tails, rtol, size)
         if window is None:
             break
         cost = window.modes * (point.values.size + MODE_COST)
-        if work + cost > most_work:
-            # Smooth more, as the cost goes about like 1/η. The next window is the last one.
-            if work > 0.0:
-                break
-            eta *= 1.2 * cost / most_work
+        if cost > limit:
+            # Smooth more: the cost goes about like 1/η.
+            eta *= 1.2 * cost / limit
             continue
         work += cost
         spend(2e5 + 2.0 * cost)
         lower, upper, smoothing = mean_bounds(mode_sums(point, window), window)
         ends = _log_bounds(point, lower, upper, eta)
         low, high = max(low, ends[0]), min(high, ends[1])
-        if high - low <= rtol or not 0.0 < upper < math.inf:
-            break
-        # With atoms near 0 what smoothing costs is of first order in η.
         is_smooth = smoothing <= 0.75 * rtol * upper
-        if is_smooth and upper > 0.5 * window.size:
+        if high - low <= rtol or (is_smooth and upper > 0.5 * window.size):
             break
-        eta *= 1.0 if is_smooth else min(0.7, max(1e-3, 0.6 * rtol * upper / smoothing))
+        limit = most_work - work
+        if not 0.0 < upper < math.inf or cost > limit:
+            break
+        if not is_smooth:
+            # What smoothing costs is of second order in η, or of first order with atoms near 0.
+            eta *= max(1e-3, min(0.7, (0.6 * rtol * upper / smoothing) ** power))
+            power = 1.0
         size = 0.5 * upper
     return low, high
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred_atoms, tilts
-from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.fourier import fourier_bounds
-from shufflebounds.divergence.law import Law, U, tilt
+from shufflebounds.divergence.law import Law, U
 from shufflebounds.divergence.nodes import (
     Nodes,
     after_draws,
@@ -35,7 +34,7 @@ from shufflebounds.divergence.nodes import (
     remaining_laws,
     root,
 )
-from shufflebounds.divergence.saddlepoint import saddlepoint, tilting_point
+from shufflebounds.divergence.saddlepoint import saddlepoint
 
 # Largest value, in standard deviations of the common draws, at which the Fourier engine may take
 # over. Without a limit, its series are too long (benchmarks/deployer_grid.py, "Laplace": 1.3 times
@@ -56,8 +55,6 @@ MAX_DRAWS = 256
 ROUGH_RTOL = 0.03
 # Largest number of passes.
 MAX_PASSES = 20
-# Largest number of values; laws with more are compressed to about as many.
-MAX_ATOMS = 1024
 # Largest relative error of an R_j. The errors are taken to first order.
 MAX_REMAINING_ERROR = 2e-3
 # Smallest E[S₊] that is attempted, relative to the largest value, and one over the largest.
@@ -65,24 +62,10 @@ SMALLEST_SIZE = 1e-250
 
 
 def tree_bounds(g: Law, n: float, rtol: float, most_work: int) -> tuple[float, float]:
-    """Return bounds of log E[S₊], from a compressed law if there are many values.
+    """Return bounds of log E[S₊], (−inf, inf) if the engine fails.
 
-    The bounds are (−inf, inf) if the engine fails; `most_work` limits the nodes of one pass.
+    `most_work` limits the nodes of one pass.
     """
-    if g.values.size <= 2 * MAX_ATOMS:
-        return _log_bounds(g, n, rtol, most_work)
-    if not (g.values.max() > 0.0 and np.isfinite(g.value_err).all()):
-        return -math.inf, math.inf
-    tilted = tilt(g, tilting_point(g, n))
-    if not math.isfinite(tilted.log_mgf_err):
-        return -math.inf, math.inf
-    below, above = compress(g, tilted.weights, MAX_ATOMS)
-    low = _log_bounds(below, n, 0.5 * rtol, most_work)[0]
-    return low, _log_bounds(above, n, 0.5 * rtol, most_work)[1]
-
-
-def _log_bounds(g: Law, n: float, rtol: float, most_work: int) -> tuple[float, float]:
-    """Return what `tree_bounds` does, without compression."""
     start = _start(g, n)
     if start is None:
         return -math.inf, math.inf
