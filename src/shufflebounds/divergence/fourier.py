@@ -36,7 +36,7 @@ from shufflebounds.divergence.window import LOSS_SHARE, Chernoff, Window
 # Default limit of the work for a point: modes, times components and `MODE_COST`.
 MOST_WORK = 2.0**28
 # What a mode costs beside its components, in components. Speed only.
-MODE_COST = 20
+MODE_COST = 50
 # Share of the work limit for the first window, which tells how much smoothing costs.
 FIRST_SHARE = 0.1
 # Most windows that are tried for a point.

@@ -43,7 +43,7 @@ MAX_TAME_DEVIATIONS = 15.0
 # Work of the Fourier engine for one node, in nodes of the tree.
 LEAF_WORK = 200
 # Work limit of the Fourier engine for one node, in its own units.
-MOST_LEAF_WORK = 2.0**24
+MOST_LEAF_WORK = 2.0**23
 # Share of the remaining width that may be used by the nodes that a step closes, by the draws that
 # it leaves out, and by the nodes that the Fourier engine evaluates.
 STEP_SHARE = 0.2
