@@ -197,8 +197,9 @@ def _short_law_bounds(
     rows = np.flatnonzero(has_many_draws)
     if rows.size:
         few = law.at(rows) if rows.size < n.size else law
+        enough = np.fmax(log_target - FAR_OFF, log_negligible)
         low[rows], high[rows] = fourier_bounds(
-            few, n[rows], rtol[rows], LIMITS[0][0], theta=theta[rows]
+            few, n[rows], rtol[rows], LIMITS[0][0], theta[rows], enough[rows]
         )
     for row in np.flatnonzero(~(high - low <= rtol)).tolist() if not one_try else ():
         goal = Precision(*(float(x[row]) for x in (rtol, log_target, log_negligible)))

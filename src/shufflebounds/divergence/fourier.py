@@ -59,6 +59,7 @@ def fourier_bounds(
     rtol: FloatArray,
     most_work: float = MOST_WORK,
     theta: FloatArray | None = None,
+    enough: FloatArray | None = None,
 ) -> Bounds:
     """Bounds of log E[S₊] at P points.
 
@@ -72,6 +73,8 @@ def fourier_bounds(
         Limit of the work for one point: modes, times what each takes.
     theta
         The tilting points, shape (P,), if they are known.
+    enough
+        Values of log E[S₊] below which an upper bound is enough, shape (P,), if there are any.
 
     Returns
     -------
@@ -82,14 +85,17 @@ def fourier_bounds(
     is_usable = np.isfinite(law.value_err).all(axis=-1) & (law.values > 0.0).any(axis=-1)
     rows, size = np.flatnonzero(is_usable), points_at_once(law.masses.size)
     theta = tilting_point(law, n) if theta is None else theta
+    enough = np.full(n.shape, -np.inf) if enough is None else enough
     for part in (rows[i : i + size] for i in range(0, rows.size, size)):
         points = TiltedLaws.of(law.at(part), n[part], theta[part])
         # Finer than round-off allows would only cost time.
         goals = np.maximum(np.maximum(rtol[part], 4.0 * points.n * points.log_mgf_err), FINEST)
         tails = _tails(points, goals)
-        for i in np.flatnonzero(points.usable()).tolist():
+        high[part] = np.where(points.usable(), _chernoff_bounds(points), np.inf)
+        needed = points.usable() & (high[part] > enough[part])
+        for i in np.flatnonzero(needed).tolist():
             ends = _point_bounds(points.at(i), float(goals[i]), tails[i], most_work)
-            low[part[i]], high[part[i]] = ends
+            low[part[i]], high[part[i]] = ends[0], min(ends[1], high[part[i]])
     return low, high
 
 
@@ -105,6 +111,15 @@ def single_bounds(
     """`fourier_bounds` of one law, which is no row."""
     low, high = fourier_bounds(law.as_row(), np.array([float(n)]), np.array([rtol]), most_work)
     return float(low[0]), float(high[0])
+
+
+def _chernoff_bounds(points: TiltedLaws) -> FloatArray:
+    """Return upper bounds of log E[S₊]: S₊ is at most e^{θS}/(eθ)."""
+    n, exponent = points.n, points.law.exponent * math.log(2.0)
+    log_size = n * points.log_mgf - 1.0 - np.log(points.theta) + exponent
+    rounding = 8.0 * U * (40.0 + n * np.abs(points.log_mgf) + np.abs(log_size) + np.abs(exponent))
+    bounds: FloatArray = log_size + n * points.log_mgf_err + rounding
+    return bounds
 
 
 def _tails(points: TiltedLaws, rtol: FloatArray) -> list[tuple[Chernoff, Chernoff]]:

@@ -181,45 +181,6 @@ def tilt(law: Law, theta: float | FloatArray) -> Tilted:
     return Tilted(theta, log_mgf_, log_mgf_err, weights, weight_err, used, left_out, mean, variance)
 
 
-def tilted_moments(
-    values: FloatArray,
-    value_err: FloatArray,
-    weights: FloatArray,
-    weight_err: FloatArray,
-    left_out: FloatArray | float,
-    mean: FloatArray,
-    largest: FloatArray | float,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Bounds of the tilted variance, lower and upper, and an upper one of the fourth moment.
-
-    Of values and weights, shape (…, J), those that are not used left out or 0; no value is further
-    from 0 than `largest`. Central moments about the computed `mean`; about the true one the
-    variance is at most lower by the square of their distance, which the slack covers.
-    """
-    size = np.abs(mean)
-    rounding = 2.0 * (values.shape[-1] + 5) * U
-    h = values - mean[..., None]
-    off = value_err + 4.0 * U * (np.abs(values) + size[..., None])
-    at_zero = np.maximum(0.0, 1.0 - weights.sum(axis=-1))
-    zero_err = np.vecdot(weights, weight_err) + left_out + rounding
-    moved = weight_err * np.abs(values) + (1.0 + weight_err) * off
-    # What was left out may be anywhere.
-    far = largest + size
-    with np.errstate(over="ignore", invalid="ignore"):
-        distance = np.vecdot(weights, moved) + rounding * size + left_out * far
-        variance = np.vecdot(weights, h**2) + at_zero * size**2
-        moved = weight_err * h**2 + (1.0 + weight_err) * (2.0 * np.abs(h) + off) * off
-        slip = np.vecdot(weights, moved) + zero_err * size**2 + distance**2
-        slip += 1e-9 * variance + left_out * far**2
-        reach = np.abs(h) + off + distance[..., None]
-        # Not by powers of `far`, which may overflow where nothing is left out.
-        fourth = (
-            np.vecdot((1.0 + weight_err) * weights, reach**4) + left_out * far * far * far * far
-        )
-        fourth += (at_zero + zero_err) * (size + distance) ** 4
-    return variance - slip, variance + slip, fourth * (1.0 + 1e-9)
-
-
 def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """K(θ) and a bound of its error, for θ of any sign and shape (…, T); inf where it overflows.
 
@@ -228,13 +189,6 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     one when K is large or close to the logarithm of a tiny mass. Each error counts the roundings of
     every operation to first order; the factor 2 pays for the second.
     """
-    step = max(1, BLOCK // max(1, law.values.size))
-    if theta.shape[-1] > step:
-        parts = [
-            log_mgf(law, theta[..., start : start + step])
-            for start in range(0, theta.shape[-1], step)
-        ]
-        return tuple(np.concatenate(x, axis=-1) for x in zip(*parts, strict=True))  # type: ignore
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         x = theta[..., None] * law.values[..., None, :]
         x_err = 2.0 * U * np.abs(x) + np.abs(theta)[..., None] * law.value_err[..., None, :]

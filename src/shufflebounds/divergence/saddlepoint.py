@@ -13,7 +13,7 @@ import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.law import BLOCK, Law, law_at
+from shufflebounds.divergence.law import Law, law_at
 
 # Most steps to a tilt. A typical law takes four to eight, and none of 11 000 took more than 14.
 MAX_TILT_STEPS = 40
@@ -160,14 +160,6 @@ def log_estimate(
     decomposition: Decomposition, eps: float | FloatArray, n: float | FloatArray
 ) -> Estimate:
     """Estimate log D at ε and n of shape (…), in this one direction; −inf where D vanishes."""
-    if np.ndim(eps) and np.size(eps) * len(decomposition) > BLOCK and np.size(eps) > 1:
-        step = max(1, BLOCK // len(decomposition))
-        eps, n = np.broadcast_arrays(eps, n)
-        parts = [
-            log_estimate(decomposition, eps[start : start + step], n[start : start + step])
-            for start in range(0, eps.size, step)
-        ]
-        return Estimate(*(np.concatenate(x) for x in zip(*parts, strict=True)))
     g = law_at(decomposition, eps)
     if not g.masses.size:
         nothing = np.full(np.shape(eps), -np.inf)
