@@ -1,11 +1,12 @@
 """D(ε) by one engine alone; `engine.divergence` chooses between both."""
 
+import math
 from functools import partial
 
 import numpy as np
 
 import shufflebounds as sb
-from shufflebounds.divergence.engine import enclose_points
+from shufflebounds.divergence.engine import Goals, enclose_points
 from shufflebounds.divergence.fourier import fourier_bounds
 from shufflebounds.divergence.tree import tree_bounds
 
@@ -16,8 +17,11 @@ def tree_rows(laws, n, rtol, most_work=200_000):
 
 
 def by_engine(bounds, decomposition, eps, n, rtol=1e-4):
-    point = np.array([eps]), np.array([float(n)]), np.array([float(rtol)])
-    return sb.Enclosure(*enclose_points(decomposition, *point, bounds)[0])
+    goals = Goals.of(np.array([float(n)]), np.array([float(rtol)]), np.array([math.nan]))
+    lower, upper = enclose_points(
+        decomposition, np.array([eps]), goals, lambda laws, goals: bounds(laws, goals.n, goals.rtol)
+    )
+    return sb.Enclosure(lower[0], upper[0])
 
 
 fourier, by_tree = partial(by_engine, fourier_bounds), partial(by_engine, tree_rows)

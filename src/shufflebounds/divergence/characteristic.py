@@ -42,14 +42,17 @@ class TiltedLaws:
     def of(law: Law, n: FloatArray, theta: FloatArray) -> TiltedLaws:
         """Return the laws tilted by θ; `n` and `theta` have shape (…)."""
         tilted = tilt(law, theta)
-        arrays = law.values, law.value_err, tilted.weights, tilted.weight_err
+        used = tilted.used
         return TiltedLaws(
-            law,
-            n,
-            theta,
-            tilted.log_mgf,
-            tilted.log_mgf_err,
-            *(np.where(tilted.used, x, 0.0) for x in arrays),
+            law=law,
+            n=n,
+            theta=theta,
+            log_mgf=tilted.log_mgf,
+            log_mgf_err=tilted.log_mgf_err,
+            values=np.where(used, law.values, 0.0),
+            value_err=np.where(used, law.value_err, 0.0),
+            weights=np.where(used, tilted.weights, 0.0),
+            weight_err=np.where(used, tilted.weight_err, 0.0),
             left_out=tilted.left_out,
             spread=n * tilted.variance,
         )
@@ -68,7 +71,7 @@ class TiltedLaws:
 def characteristic(
     point: TiltedLaws, step: float, first: int, count: int
 ) -> tuple[NDArray[np.complex128], FloatArray]:
-    """Return φ(t) − 1 of one law at t = m·`step`, first ≤ m < first + count, and its error (count,).
+    """Return φ(t) − 1 of one law at t = m·`step`, m = first, …, and its error; shape (count,).
 
     With t = t′ + t″ on a grid,
 

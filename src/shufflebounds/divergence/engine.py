@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
@@ -63,9 +64,43 @@ MAX_FEW_USERS = 300
 
 # Lower and upper bounds at P points, shape (P,) each.
 Bounds = tuple[FloatArray, FloatArray]
-# Bounds of log E[S₊] at P points, given the GPARV's laws as rows, n and relative widths to aim at.
-LogBounds = Callable[..., Bounds]
 Ends = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Goals:
+    """How narrow bounds of log E[S₊] should be at P points, and where they may be wide.
+
+    All have shape (P,): numbers of users, relative widths to aim at, targets from which it is
+    enough to know that E[S₊] is far (NaN if there is none), and values below which it is
+    negligible.
+    """
+
+    n: FloatArray
+    rtol: FloatArray
+    log_target: FloatArray
+    log_negligible: FloatArray
+
+    @staticmethod
+    def of(n: FloatArray, rtol: FloatArray, delta: FloatArray) -> Goals:
+        """Return goals for D at `n` users; `delta` are the targets of D."""
+        with np.errstate(divide="ignore"):
+            return Goals(n, rtol, np.log(n * delta), np.log(n * SMALLEST))
+
+    def at(self, rows: NDArray) -> Goals:
+        """Return the goals of some points, by their indices or a mask."""
+        return Goals(*(x[rows] for x in vars(self).values()))
+
+    def floor(self) -> FloatArray:
+        """Return values below which an upper bound is enough."""
+        return np.fmax(self.log_target - FAR_OFF, self.log_negligible)
+
+    def unmet(self, low: FloatArray, high: FloatArray, finest: FloatArray) -> NDArray[np.bool_]:
+        """Return where bounds are too wide, though they could be narrower than `finest`."""
+        is_decided = (high < self.floor()) | (low > self.log_target + FAR_OFF)
+        is_narrow = high - low <= np.maximum(np.maximum(self.rtol, finest), FINEST)
+        unmet: NDArray[np.bool_] = ~(is_decided | is_narrow)
+        return unmet
 
 
 def divergence(
@@ -113,12 +148,10 @@ def divergences(
             lower[i], upper[i] = enclosure.lower, enclosure.upper
     wide = np.flatnonzero((upper == np.inf) | (upper - lower > rtol * upper))
     size = points_at_once(len(decomposition))
-    target = np.broadcast_to(target, eps.shape)
+    goals = Goals.of(n, rtol, np.broadcast_to(target, eps.shape))
     for part in (wide[i : i + size] for i in range(0, wide.size, size)):
         bounds = partial(log_bounds, one_try=one_try)
-        limits = n[part] * target[part], n[part] * SMALLEST
-        ends = enclose_points(decomposition, eps[part], n[part], rtol[part], bounds, limits)
-        low, high = np.array(ends).T
+        low, high = enclose_points(decomposition, eps[part], goals.at(part), bounds)
         lower[part], upper[part] = np.maximum(lower[part], low), np.minimum(upper[part], high)
     return lower, upper
 
@@ -131,37 +164,21 @@ def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None
     return None
 
 
-def log_bounds(
-    law: Law,
-    n: FloatArray,
-    rtol: FloatArray,
-    target: FloatArray | None = None,
-    negligible: FloatArray | None = None,
-    one_try: bool = False,
-) -> Bounds:
-    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed.
-
-    Bounds may be wide if E[S₊] is far from a `target`, or below a `negligible` value.
-    """
-    target = np.full(n.shape, np.nan) if target is None else target
-    negligible = np.zeros(n.shape) if negligible is None else negligible
+def log_bounds(laws: Law, goals: Goals, one_try: bool = False) -> Bounds:
+    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed."""
     # Masses whose errors differ cannot be united.
-    if law.masses.size > MAX_VALUES and not np.ndim(law.mass_err):
-        rows = zip(n, rtol, target, negligible, strict=True)
-        ends = [_compressed_bounds(law.at(i), row, one_try) for i, row in enumerate(rows)]
-        low, high = np.array(ends).T
+    if laws.masses.size > MAX_VALUES and not np.ndim(laws.mass_err):
+        points = [(laws.at(i), goals.at(np.array([i]))) for i in range(goals.n.size)]
+        low, high = np.array([_compressed_bounds(*point, one_try) for point in points]).T
         return low, high
-    return _short_law_bounds(law, n, rtol, target, negligible, one_try)
+    return _short_law_bounds(laws, goals, one_try)
 
 
-def _compressed_bounds(law: Law, question: tuple[float, ...], one_try: bool) -> Ends:
-    """Bounds for one law of many values, by laws of fewer values.
-
-    The question is n, the relative width, the target and the negligible value.
-    """
-    n, rtol, *limits = question
+def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
+    """Bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
+    n, rtol = float(goal.n[0]), float(goal.rtol[0])
     tilted = tilt(law, tilting_point(law, n))
     # The loss counts for more the further out in the tail it is.
     depth = 1.0 + abs(n * float(np.nan_to_num(tilted.log_mgf)))
@@ -170,9 +187,8 @@ def _compressed_bounds(law: Law, question: tuple[float, ...], one_try: bool) -> 
     while is_short:
         is_short, gap = 2 * cells < law.masses.size, high - low
         laws = compress(law, tilted.weights, cells) if is_short else (law, law)
-        aim = SERIES_SHARE * rtol if is_short else rtol
-        row = [np.array([float(x)]) for x in (n, aim, *limits)]
-        below, above = (_short_law_bounds(x.as_row(), *row, one_try) for x in laws)
+        share = replace(goal, rtol=goal.rtol * (SERIES_SHARE if is_short else 1.0))
+        below, above = (_short_law_bounds(x.as_row(), share, one_try) for x in laws)
         low, high = max(low, float(below[0][0])), min(high, float(above[1][0]))
         if high - low <= rtol or high - low > WORTHWHILE * gap:
             break
@@ -180,63 +196,33 @@ def _compressed_bounds(law: Law, question: tuple[float, ...], one_try: bool) -> 
     return low, high
 
 
-def _short_law_bounds(
-    law: Law,
-    n: FloatArray,
-    rtol: FloatArray,
-    target: FloatArray,
-    negligible: FloatArray,
-    one_try: bool,
-) -> Bounds:
+def _short_law_bounds(laws: Law, goals: Goals, one_try: bool) -> Bounds:
     """What `log_bounds` does, with every value as it is."""
-    with np.errstate(divide="ignore"):
-        log_target, log_negligible = np.log(target), np.log(negligible)
-    estimate, theta, _ = saddlepoint(law, n)
+    n, low, high = goals.n, np.full(goals.n.shape, -np.inf), np.full(goals.n.shape, np.inf)
+    estimate, theta, _ = saddlepoint(laws, n)
     has_many_draws = estimate.kurtosis <= MAX_FOURIER_KURTOSIS
-    low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
     rows = np.flatnonzero(has_many_draws)
     if rows.size:
-        few = law.at(rows) if rows.size < n.size else law
-        enough = np.fmax(log_target - FAR_OFF, log_negligible)
         low[rows], high[rows] = fourier_bounds(
-            few, n[rows], rtol[rows], LIMITS[0][0], theta[rows], enough[rows]
+            laws.at(rows), n[rows], goals.rtol[rows], LIMITS[0][0], theta[rows], goals.floor()[rows]
         )
-    for row in np.flatnonzero(~(high - low <= rtol)).tolist() if not one_try else ():
-        goal = Precision(*(float(x[row]) for x in (rtol, log_target, log_negligible)))
+    for row in np.flatnonzero(~(high - low <= goals.rtol)).tolist() if not one_try else ():
+        ends = low[row], high[row]
         low[row], high[row] = _narrow(
-            law.at(row), float(n[row]), goal, (low[row], high[row]), has_many_draws[row]
+            laws.at(row), goals.at(np.array([row])), ends, has_many_draws[row]
         )
     return low, high
 
 
-@dataclass(frozen=True)
-class Precision:
-    """How wide bounds of log E[S₊] may be, and where they may be wider: far off, or very low."""
-
-    rtol: float
-    log_target: float
-    log_negligible: float
-
-    def is_met(self, low: float, high: float, rounding: float) -> bool:
-        """Whether bounds are good enough, or as good as rounding lets them be."""
-        is_far = high < self.log_target - FAR_OFF or low > self.log_target + FAR_OFF
-        is_negligible = high < self.log_negligible
-        return is_far or is_negligible or high - low <= max(self.rtol, rounding, FINEST)
-
-
-def _narrow(
-    law: Law, n: float, goal: Precision, ends: tuple[float, float], has_many_draws: bool
-) -> Ends:
+def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
     """Better bounds of one point than `ends`, by one engine after the other."""
-    (low, high), rounding = ends, 0.0
+    (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
         rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point(law, n)).log_mgf_err)
-    engines = _engines(has_many_draws)
-    while not goal.is_met(low, high, rounding):
-        engine = next(engines, None)
-        if engine is None:
+    for engine in _engines(has_many_draws):
+        if not goal.unmet(*np.array([[low], [high], [rounding]])):
             break
-        lower, upper = engine(law, n, goal.rtol)
+        lower, upper = engine(law, n, float(goal.rtol[0]))
         low, high = max(low, lower), min(high, upper)
     return low, high
 
@@ -257,41 +243,35 @@ def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], End
 def enclose_points(
     decomposition: Decomposition,
     eps: FloatArray,
-    n: FloatArray,
-    rtol: FloatArray,
-    bounds: LogBounds,
-    limits: Sequence[FloatArray] = (),
-) -> list[Ends]:
-    """Bounds of D(ε) by means of an engine's bounds of log E[S₊], with what holds without any.
-
-    `bounds` takes the laws, n and rtol of some points, and then their `limits`, shape (P,) each.
-    """
-    columns = _parts(decomposition, eps, n, rtol, bounds, limits)
-    rows = np.array([*columns, n]).T.tolist()
-    return [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
+    goals: Goals,
+    bounds: Callable[[Law, Goals], Bounds],
+) -> Bounds:
+    """Bounds of D(ε) at P points by means of `bounds` of log E[S₊], with what holds without any."""
+    columns = _parts(decomposition, eps, goals, bounds)
+    rows = np.array([*columns, goals.n]).T.tolist()
+    ends = [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
+    low, high = np.array(ends).T
+    return low, high
 
 
 def _parts(
     decomposition: Decomposition,
     eps: FloatArray,
-    n: FloatArray,
-    rtol: FloatArray,
-    bounds: LogBounds,
-    limits: Sequence[FloatArray] = (),
+    goals: Goals,
+    bounds: Callable[[Law, Goals], Bounds],
 ) -> list[FloatArray]:
     """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
     growth = np.array([[math.expm1(x)] for x in eps.tolist()])
     alone = decomposition.c == 0.0
     apart = excess(decomposition, growth, alone)
-    low, high = trivial_bounds(decomposition, growth, n, ~alone)
-    log_low, log_high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
-    wide = np.flatnonzero(high - low > rtol * high)
+    low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
+    log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
+    wide = np.flatnonzero(high - low > goals.rtol * high)
     if wide.size:
         # Values may be too far apart for floats.
         with contextlib.suppress(OverflowError), np.errstate(all="ignore"):
             laws = law_at(decomposition, eps[wide])
-            rows = (x[wide] for x in (n, rtol, *limits))
-            log_low[wide], log_high[wide] = bounds(laws, *rows)
+            log_low[wide], log_high[wide] = bounds(laws, goals.at(wide))
     return [*apart, low, high, log_low, log_high]
 
 
@@ -319,8 +299,9 @@ def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
     """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
-    point = np.array([eps]), np.array([float(n)]), np.array([rtol])
-    *parts, log_low, log_high = (float(x[0]) for x in _parts(decomposition, *point, log_bounds))
+    goals = Goals(*np.array([[float(n)], [rtol], [math.nan], [-math.inf]]))
+    columns = _parts(decomposition, np.array([eps]), goals, log_bounds)
+    *parts, log_low, log_high = (float(x[0]) for x in columns)
     if any(map(math.isnan, (*parts, log_low, log_high))):  # values beyond floats
         return -math.inf, 0.0
     each = (

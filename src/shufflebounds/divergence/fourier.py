@@ -182,9 +182,7 @@ def _point_bounds(
     return low, high
 
 
-def _log_bounds(
-    point: TiltedLaws, lower: float, upper: float, eta: float
-) -> tuple[float, float]:
+def _log_bounds(point: TiltedLaws, lower: float, upper: float, eta: float) -> tuple[float, float]:
     """Return logarithms of both ends times e^{nK + θ²η²/2} and the scale of the values."""
     n, k, theta = float(point.n), float(point.log_mgf), float(point.theta)
     return scaled_logs(

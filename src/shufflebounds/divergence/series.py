@@ -56,13 +56,12 @@ def mode_sums(point: TiltedLaws, window: Window) -> ModeSums:
         away, err = characteristic(point, window.step, first, min(CHUNK, count - first))
         t = np.arange(float(first), float(first + away.size)) * window.step
         log_bound = log_sizes(away, err, n, eta * t)
-        is_needed = log_bound > log_negligible
-        own = (x[is_needed] for x in (away, err, log_bound, t))
-        terms = series_terms(*own, n, theta, eta)
+        needed = np.flatnonzero(log_bound > log_negligible)
+        terms = series_terms(away[needed], err[needed], log_bound[needed], t[needed], n, theta, eta)
         sums += [term.sum() for term in terms]
         sizes += [np.abs(term).sum() for term in terms[::2]]
-        summed += terms[0].size
-        skipped += away.size - terms[0].size
+        summed += needed.size
+        skipped += away.size - needed.size
     # A sum of N terms in chunks loses less than this share of their sizes.
     rounding = (min(summed, CHUNK) + summed / CHUNK + 4.0) * U
     value, value_err, density, density_err = sums.tolist()

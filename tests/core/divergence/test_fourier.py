@@ -225,6 +225,18 @@ def test_characteristic_functions_against_fifty_digits(size, eps0, first, count,
             assert abs(mp.fsum(terms) / moment - mp.mpmathify(found)) <= slip
 
 
+def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
+    """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
+    pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
+    g, n, rtol = law_at(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
+    weights = tilt(g, tilting_point(g, n)).weights
+    below, above = (single_bounds(law, n, 0.25 * rtol) for law in compress(g, weights, 120))
+    assert above[1] - below[0] <= rtol
+    low, high = single_bounds(g, n, rtol)
+    assert below[0] <= high
+    assert low <= above[1]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("far", [1e-9, 1e-3, 0.5])
 def test_masses_of_which_only_a_bound_is_known(share, far):
