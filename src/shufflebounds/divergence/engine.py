@@ -45,8 +45,8 @@ FAR_OFF = 7.0
 LARGEST_EPS = 690.0
 # Values beyond which a law is compressed. Speed only (benchmarks/deployer_grid.py, "Laplace").
 MAX_VALUES = 1000
-# Cells of a compressed law for a relative error of about 1/10 at the centre of the law of S.
-CELLS = 4.0
+# Cells of the first compressed law. Fewer say nothing of rare values.
+FIRST_CELLS = 500
 # Share of the relative width that is left for the bounds of a compressed law.
 SERIES_SHARE = 0.5
 # Factor of the number of cells where those of a compression are too few.
@@ -180,9 +180,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
         return -math.inf, math.inf
     n, rtol = float(goal.n[0]), float(goal.rtol[0])
     tilted = tilt(law, tilting_point(law, n))
-    # The loss counts for more the further out in the tail it is.
-    depth = 1.0 + abs(n * float(np.nan_to_num(tilted.log_mgf)))
-    cells = math.ceil(CELLS * math.sqrt(depth / rtol))
+    cells = FIRST_CELLS
     low, high, is_short = -math.inf, math.inf, True
     while is_short:
         is_short, gap = 2 * cells < law.masses.size, high - low
