@@ -127,16 +127,12 @@ def saddlepoint(law: Law, n: float | FloatArray) -> tuple[Saddlepoint, FloatArra
         log = n * k - np.log(theta) - 0.5 * np.log(2.0 * math.pi * (spread + 2.0))
         u, excess = 1.0 / (spread + 2.0), n * fourth - 3.0 * spread**2 / n
         third = n * third - 4.0
-        # The next term, and of what −2 log s alone gives, the one after it.
+        # The next term.
         correction = u**2 * ((excess + 12.0) / 8.0 - 5.0 / 24.0 * third**2 * u)
-        own = u**2 * (1.5 - 10.0 / 3.0 * u)
-        after = u**3 * (-5.0 + u * (41.125 - u * (105.0 - 85.556 * u)))
-        # Atoms that stand out are not seen by the corrections.
-        doubt = 2.0 * np.abs(correction - own) ** 1.5
-        doubt += (3.0 * excess / spread**2) ** 2 + 0.7 * u**3
-        correction = correction + after
         is_small = np.abs(correction) < LARGEST_CORRECTION
         log = log + np.where(is_small, np.log1p(np.where(is_small, correction, 0.0)), 0.0)
+        # Atoms that stand out are not seen by the correction.
+        doubt = 2.0 * np.abs(correction) ** 1.5 + (3.0 * excess / spread**2) ** 2
         kurtosis = n * fourth / spread**2
         # Far from anything normal.
         is_odd = ~((spread > 1e-100) & (spread < 1e100))
