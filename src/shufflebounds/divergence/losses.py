@@ -26,11 +26,13 @@ from shufflebounds.divergence.law import Law, U
 # Number of significant bits of a lattice step. Losses are multiples of it below 2^31, so that sums
 # of 2^20 of them are floats.
 STEP_BITS = 6
-# Least mass at loss 0 of a pair below a curve. It takes up rounding, which would otherwise lower the
-# total mass of every round.
+# Least mass at loss 0 of a pair below a curve. It takes up rounding, which would otherwise lower
+# the total mass of every round.
 _LEAST_CENTRE = 1e-9
 # Relative distance of the upper polygon from the bounds: more than the rounding.
 _SLACK_ABOVE = 1e-12
+# A bound of what underflows in sums of a few terms.
+UNDERFLOW_ERR = 1e-300
 # Smallest bound of H that is used, since products of smaller ones would lose precision.
 _SMALLEST_BOUND = 1e-290
 
@@ -233,7 +235,7 @@ def _height_at_one(right: _BoundsBelow, left: _BoundsBelow) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
+class Lines:
     """Lines below H in each cell from x_i to x_{i+1}, in units of H and of y/x − 1.
 
     Above x_i, H is at least the line through (x_{i−1}, upper) and (x_i, lower); below x_{i+1}, at
@@ -250,8 +252,13 @@ class _Lines:
     up: FloatArray
     sizes: tuple[FloatArray, FloatArray]
 
+    @cached_property
+    def widths(self) -> FloatArray:
+        """The widths of the cells, as differences of ε."""
+        return np.asarray(np.diff(self.places) * self.step)
+
     @staticmethod
-    def of(side: Side, middle: float, reverse_upper: float, step: float) -> _Lines:
+    def of(side: Side, middle: float, reverse_upper: float, step: float) -> Lines:
         """Return the lines for one side.
 
         `middle` is a lower bound of H(1), `reverse_upper` an upper bound of the reverse order's
@@ -270,7 +277,7 @@ class _Lines:
         # At x = 1 the lines bound H(x) − 1 + x, which is x times the reverse order's curve at 1/x.
         down[0], falls[0] = 1.0 + down[0], 1.0 + falls[0]
         rises = (stop + upper_after) / width_after
-        return _Lines(
+        return Lines(
             step, places, start, stop, down, (stop - upper_after) / width_after, (falls, rises)
         )
 
@@ -280,7 +287,7 @@ class _Lines:
         It is within the cell, but that of the first cell may be at x = 1.
         """
         gaps = np.diff(self.places)
-        inward = -np.expm1(-gaps * self.step)
+        inward = -np.expm1(-self.widths)
         with np.errstate(all="ignore"):
             growth = (self.start - self.stop - self.up * inward) / (
                 self.down - self.up * (1.0 - inward)
@@ -290,14 +297,17 @@ class _Lines:
         first = np.minimum(self.places[:-1], 1)
         return 2 * self.places[:-1] + np.clip(half_steps, first, 2 * gaps - 1).astype(np.int64)
 
-    def at(self, kinks: NDArray[np.int64]) -> FloatArray:
-        """Return bounds of H at these half steps, such that chords between them lie below H."""
-        log_distance = (0.5 * kinks - self.places[:-1]) * self.step
-        growth = np.expm1(log_distance)
-        decay = -np.expm1(log_distance - np.diff(self.places) * self.step)
-        height = np.minimum(self.start - self.down * growth, self.stop + self.up * decay)
-        size = self.start + self.stop + self.sizes[0] * growth + self.sizes[1] * decay
-        return np.asarray(height - 24.0 * U * size)
+    def at(
+        self, distance: float | FloatArray, cells: int | slice = slice(None)
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return both lines at a `distance` of ε from the beginnings of cells, rounded down."""
+        start, stop = self.start[cells], self.stop[cells]
+        growth = np.expm1(distance)
+        decay = -np.expm1(distance - self.widths[cells])
+        size = start + stop + self.sizes[0][cells] * growth + self.sizes[1][cells] * decay
+        err = 24.0 * U * size + UNDERFLOW_ERR
+        left, right = start - self.down[cells] * growth, stop + self.up[cells] * decay
+        return np.asarray(left - err), np.asarray(right - err)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,10 +325,12 @@ class _BoundsBelow:
 
     @staticmethod
     def of(side: Side, middle: float, reverse_upper: float, step: float) -> _BoundsBelow:
-        """Return the bounds for one side; the arguments are those of `_Lines.of`."""
-        lines = _Lines.of(side, middle, reverse_upper, step)
+        """Return the bounds for one side; the arguments are those of `Lines.of`."""
+        lines = Lines.of(side, middle, reverse_upper, step)
         places = lines.kinks()
-        heights = lines.at(places)
+        # Chords between bounds that are below both lines lie below H.
+        distances: FloatArray = np.asarray((0.5 * places - side.places[:-1]) * step)
+        heights = np.minimum(*lines.at(distances))
         if places[0] > 0:
             places, heights = np.append(0, places), np.append(middle, heights)
         is_clear = heights > max(side.limit, _SMALLEST_BOUND)
