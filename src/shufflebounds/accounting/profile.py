@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +26,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import UNDERFLOW_ERR, Lines, Side, lattice_step
+from shufflebounds.divergence.losses import UNDERFLOW_ERR, Lines, Side, bisect, lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Largest number of points of the curve of several rounds, each of which is a sum over the lattice.
@@ -36,8 +35,6 @@ _MAX_POINTS = 4000
 _MIN_POINTS = 3
 # ε below which `Profile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
-# Largest number of bisections of `Profile.epsilon`.
-_MAX_BISECTIONS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,15 +161,11 @@ class Profile:
         reach = max(reach, self.end) if self.end < math.inf else reach
         high = math.inf
         if self.delta(reach).upper <= delta:
-            high = _bisect_property(
-                lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach
-            )[1]
+            high = bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
         low = -math.inf
         # If both are equal, the curve has reached its limit and stays there.
         if self.delta(_SMALLEST_EPS).lower > delta:
-            low = _bisect_property(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[
-                0
-            ]
+            low = bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
         return Enclosure(min(low, high), high)
 
     def advantage(self) -> Enclosure:
@@ -423,18 +416,3 @@ def advantage(
     '0.50'
     """
     return delta_of(decomposition, 0.0, validation.users(n), rounds=rounds, rtol=rtol)
-
-
-def _bisect_property(
-    holds: Callable[[float], bool], low: float, high: float
-) -> tuple[float, float]:
-    """Return two neighbouring floats between which a property is lost.
-
-    It holds at `low` and not at `high`.
-    """
-    for _ in range(_MAX_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low, high

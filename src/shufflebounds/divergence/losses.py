@@ -13,7 +13,7 @@ Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,12 +29,13 @@ STEP_BITS = 6
 # Least mass at loss 0 of a pair below a curve. It takes up rounding, which would otherwise lower
 # the total mass of every round.
 _LEAST_CENTRE = 1e-9
-# Relative distance of the upper polygon from the bounds: more than the rounding.
-_SLACK_ABOVE = 1e-12
 # A bound of what underflows in sums of a few terms.
 UNDERFLOW_ERR = 1e-300
-# Smallest bound of H that is used, since products of smaller ones would lose precision.
-_SMALLEST_BOUND = 1e-290
+# Smallest bound of H, and smallest mass, that is used: products of smaller ones would lose
+# precision.
+SMALLEST = 1e-290
+# Largest number of halvings of a bisection. Neighbouring floats end it sooner, but near 0.
+_MAX_BISECTIONS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,19 @@ class LossSum:
         # A probability is at most 1, however large the masses are.
         upper = math.exp(min(math.log(infinite_share) + log_mass_err, 0.0))
         return infinite_share * math.exp(-log_mass_err) * (1.0 - 1e-12), upper * (1.0 + 1e-12)
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return two neighbouring floats between which a property is lost.
+
+    It holds at `low` and not at `high`.
+    """
+    for _ in range(_MAX_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def hull(points: FloatArray, heights: FloatArray) -> NDArray[np.int64]:
@@ -333,7 +347,7 @@ class _BoundsBelow:
         heights = np.minimum(*lines.at(distances))
         if places[0] > 0:
             places, heights = np.append(0, places), np.append(middle, heights)
-        is_clear = heights > max(side.limit, _SMALLEST_BOUND)
+        is_clear = heights > max(side.limit, SMALLEST)
         size = max(heights.size if is_clear.all() else int(np.argmin(is_clear)), 1)
         heights = np.append(heights[: size - 1], side.limit)
         return _BoundsBelow(places[:size], heights, side.limit, step)
@@ -413,15 +427,14 @@ def connected(
     at 0, the masses at the losses, and p_∞.
     """
     bound = np.minimum(np.minimum.accumulate(upper), 1.0)
-    bound = np.where(bound > 0.0, np.maximum(bound, _SMALLEST_BOUND), 0.0)
+    bound = np.where(bound > 0.0, np.maximum(bound, SMALLEST), 0.0)
     # At x = 1 the curve lies below its chord from e^{−L} to e^L, where L is the first loss above 0.
     first_loss = float(losses[1])
     chord = math.tanh(0.5 * first_loss) + 2.0 * float(bound[1]) / (1.0 + math.exp(first_loss))
     bound[0] = min(float(bound[0]), chord * (1.0 + 16.0 * U))
-    heights = bound * (1.0 + _SLACK_ABOVE)
-    index = hull(np.expm1(losses), heights)
-    losses, bound, infinite = losses[index], bound[index], float(heights[-1])
-    masses = kinks(losses, heights[index])
+    index = hull(np.expm1(losses), bound)
+    losses, bound = losses[index], bound[index]
+    masses, infinite = kinks(losses, bound), float(bound[-1])
     # A common factor of all masses lifts the curve above the bounds in spite of rounding.
     lifted = curve(losses, masses, infinite) * (1.0 - (2.0 * index.size + 20.0) * U)
     with np.errstate(divide="ignore", invalid="ignore"):
