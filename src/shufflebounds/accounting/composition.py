@@ -39,6 +39,7 @@ from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
+from shufflebounds.divergence.losses import LossSum
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer
 
@@ -76,6 +77,8 @@ CLOSE_RATIO = 0.94
 # Most lattice points per standard deviation of the bound for all datasets, where a point may cost
 # 0.1 s.
 CROWD_DENSITY = 24.0
+# Most reaches of a lattice that are tried for a lower bound of δ, each further than the last.
+MAX_REACHES = 8
 # Share of the guess that stands for δ where no lower bound is known.
 UNKNOWN_SHARE = 1e-21
 # Largest number of kinds of rounds that are composed without rounding their numbers of users.
@@ -121,12 +124,14 @@ def _are_affordable(crowds: Sequence[Crowd]) -> bool:
 
 
 class _CompositionQuestion(ABC):
-    """What is asked of many rounds: ε at a δ, or δ at an ε.
+    """What is asked of many rounds: ε at a δ, or δ at an ε, to a relative width of ``goal``.
 
-    ``rounds`` are all rounds. Methods that take rounds may be given fewer bounds of each.
+    ``rounds`` are all rounds. Methods that take rounds may be given fewer bounds of each. Their
+    `lower` is a lower bound of the answer.
     """
 
     rounds: Sequence[Round]
+    goal: float
 
     @property
     @abstractmethod
@@ -139,19 +144,34 @@ class _CompositionQuestion(ABC):
         """The relative error of the answer over that of ε."""
 
     @abstractmethod
-    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
-        """Return an upper bound by a lattice of `density` points per standard deviation.
-
-        `lower` is a lower bound of the answer.
-        """
+    def end_above(self, loss_sum: LossSum) -> float:
+        """Return the answer for discrete losses, rounded up."""
 
     @abstractmethod
+    def end_below(self, loss_sum: LossSum) -> float:
+        """Return the answer for discrete losses, rounded down."""
+
+    @abstractmethod
+    def level(self, lower: float) -> float:
+        """Return the mass that a lattice may neglect."""
+
+    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+        """Return an upper bound by a lattice of `density` points per standard deviation."""
+        return self.end_above(pessimistic_sum(rounds, density, self.level(lower)))
+
     def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
         """Return a lower bound by a lattice, whose arguments are those of `lattice_upper`."""
+        return self._largest_end_below(rounds, density, self.level(lower))
 
-    @abstractmethod
     def lattice_floor(self, density: float, lower: float) -> float:
         """Return a lower bound of the value that `lattice_upper` approximates; inf if unknown."""
+        loss_sum = dominated_sum(self.rounds, density, self.level(lower))
+        return math.inf if loss_sum is None else self.end_below(loss_sum)
+
+    def _largest_end_below(self, rounds: Sequence[Round], density: float, level: float) -> float:
+        """Return the largest lower bound of all dataset pairs that a lattice gives."""
+        loss_sums = optimistic_sums(rounds, density, level)
+        return max(map(self.end_below, loss_sums), default=0.0)
 
     @abstractmethod
     def single_rounds(self) -> Enclosure:
@@ -184,12 +204,11 @@ class _CompositionQuestion(ABC):
 
 @dataclass(frozen=True)
 class _EpsilonOfRounds(_CompositionQuestion):
-    """The smallest ε at ``delta``, which is at most ``end``, to a relative width of ``goal``."""
+    """The smallest ε at ``delta``."""
 
     rounds: Sequence[Round]
-    delta: float
-    end: float
     goal: float
+    delta: float
 
     @property
     def depth(self) -> float:
@@ -201,25 +220,17 @@ class _EpsilonOfRounds(_CompositionQuestion):
         """The question in words."""
         return f"epsilon at delta = {self.delta!r}"
 
-    @property
-    def _level(self) -> float:
-        """The mass that a lattice may neglect."""
+    def level(self, _: float) -> float:
+        """See `_CompositionQuestion`."""
         return self.delta * min(0.05, 0.05 * self.goal * max(1.0, -2.0 * math.log(self.delta)))
 
-    def lattice_upper(self, density: float, rounds: Sequence[Round], _: float) -> float:
+    def end_above(self, loss_sum: LossSum) -> float:
         """See `_CompositionQuestion`."""
-        loss_sum = pessimistic_sum(rounds, density, self._level)
-        return min(smallest_eps(loss_sum, self.delta), self.end)
+        return smallest_eps(loss_sum, self.delta)
 
-    def lattice_lower(self, density: float, rounds: Sequence[Round], _: float) -> float:
+    def end_below(self, loss_sum: LossSum) -> float:
         """See `_CompositionQuestion`."""
-        loss_sums = optimistic_sums(rounds, density, self._level)
-        return max((largest_eps(loss_sum, self.delta) for loss_sum in loss_sums), default=0.0)
-
-    def lattice_floor(self, density: float, _: float) -> float:
-        """See `_CompositionQuestion`."""
-        loss_sum = dominated_sum(self.rounds, density, self._level)
-        return math.inf if loss_sum is None else largest_eps(loss_sum, self.delta)
+        return largest_eps(loss_sum, self.delta)
 
     def single_rounds(self) -> Enclosure:
         """See `_CompositionQuestion`; each round has an equal share of δ."""
@@ -233,12 +244,12 @@ class _EpsilonOfRounds(_CompositionQuestion):
 
 @dataclass(frozen=True)
 class _DeltaOfRounds(_CompositionQuestion):
-    """The smallest δ at ``eps``, to a relative width of ``goal``; ``guess`` estimates it."""
+    """The smallest δ at ``eps``; ``guess`` estimates it."""
 
     rounds: Sequence[Round]
+    goal: float
     eps: float
     guess: float
-    goal: float
 
     @property
     def name(self) -> str:
@@ -250,32 +261,31 @@ class _DeltaOfRounds(_CompositionQuestion):
         """The relative error of δ over that of ε, of normal losses."""
         return max(1.0, -2.0 * math.log(max(self.guess, validation.MIN_DELTA)))
 
-    def _level(self, delta: float) -> float:
+    def level(self, lower: float) -> float:
+        """See `_CompositionQuestion`; nothing is known of δ without a lower bound."""
+        return self._negligible_mass(lower or UNKNOWN_SHARE * min(self.guess, 0.1))
+
+    def _negligible_mass(self, delta: float) -> float:
         """Return the mass that a lattice may neglect if the answer is about `delta`."""
         return 0.05 * self.goal * max(delta, validation.MIN_DELTA)
 
-    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
+    def end_above(self, loss_sum: LossSum) -> float:
         """See `_CompositionQuestion`."""
-        delta = lower or UNKNOWN_SHARE * min(self.guess, 0.1)
-        loss_sum = pessimistic_sum(rounds, density, self._level(delta))
-        return min(delta_at(loss_sum, self.eps).upper, 1.0)
+        return delta_at(loss_sum, self.eps).upper
+
+    def end_below(self, loss_sum: LossSum) -> float:
+        """See `_CompositionQuestion`."""
+        return min(delta_at(loss_sum, self.eps).lower, 1.0)
 
     def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
         """See `_CompositionQuestion`; the lattice reaches further until it neglects little of δ."""
         delta, bound = lower or min(self.guess, 0.1), 0.0
-        for _ in range(8):
-            loss_sums = optimistic_sums(rounds, density, self._level(delta))
-            deltas = (delta_at(loss_sum, self.eps).lower for loss_sum in loss_sums)
-            bound = min(max(deltas, default=0.0), 1.0)
+        for _ in range(MAX_REACHES):
+            bound = self._largest_end_below(rounds, density, self._negligible_mass(delta))
             if delta <= max(bound, lower, validation.MIN_DELTA):
                 break
             delta = max(bound, 1e-3 * delta, validation.MIN_DELTA)
         return bound
-
-    def lattice_floor(self, density: float, lower: float) -> float:
-        """See `_CompositionQuestion`."""
-        loss_sum = dominated_sum(self.rounds, density, self._level(lower))
-        return math.inf if loss_sum is None else delta_at(loss_sum, self.eps).lower
 
     def single_rounds(self) -> Enclosure:
         """See `_CompositionQuestion`; each round has an equal share of ε."""
@@ -283,20 +293,6 @@ class _DeltaOfRounds(_CompositionQuestion):
         upper = self._sum_of_rounds(lambda part, n: single_shuffle.delta(part, share, n))
         lower = self._largest_round(lambda part, n: single_shuffle.delta(part, self.eps, n))
         return Enclosure(min(lower, upper, 1.0), min(upper, 1.0))
-
-
-@dataclass(frozen=True)
-class _LatticePlan:
-    """Which lattices narrow an answer.
-
-    ``density`` is the number of points per standard deviation that should be enough. A coarse
-    lattice comes first if ``is_coarse_first``; it tells which datasets and bounds matter.
-    ``rounds_users`` says that the rounds are of too many kinds to compose each.
-    """
-
-    density: float
-    is_coarse_first: bool
-    rounds_users: bool
 
 
 @dataclass
@@ -308,7 +304,6 @@ class _LatticeSearch:
     """
 
     question: _CompositionQuestion
-    goal: float
     is_exact: bool
     enclosure: Enclosure
     floor: float = 0.0
@@ -316,10 +311,10 @@ class _LatticeSearch:
     def is_done(self) -> bool:
         """Return whether the ends are as close as requested, or as close as theory allows."""
         upper = self.enclosure.upper
-        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.goal:
+        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.question.goal:
             return True
         is_known = not self.is_exact and math.isfinite(upper)
-        return is_known and upper - self.floor <= self.goal * upper
+        return is_known and upper - self.floor <= self.question.goal * upper
 
     def intersect(self, lower: float, upper: float) -> None:
         """Intersect the enclosure with two bounds."""
@@ -340,7 +335,7 @@ class _LatticeSearch:
         for _ in range(MAX_LATTICES):
             before = self.enclosure
             self.use_lattice(density, rounds)
-            if not self.is_exact and self.enclosure.relative_width > self.goal:
+            if not self.is_exact and self.enclosure.relative_width > self.question.goal:
                 floor = self.question.lattice_floor(density, self.enclosure.lower)
                 self.floor = max(self.floor, floor)
             if self.is_done():
@@ -349,7 +344,7 @@ class _LatticeSearch:
             if is_stuck and self.enclosure.upper > GAIN * before.upper:
                 return  # a finer lattice would not narrow the enclosure
             width = 1.0 - max(self.floor, self.enclosure.lower) / self.enclosure.upper
-            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.goal)))
+            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.question.goal)))
 
     def use_single_rounds(self) -> None:
         """Use the bounds of single rounds, even if the work budget is spent."""
@@ -436,9 +431,9 @@ class Composed:
         if self.delta_limit() > delta:
             return Enclosure(math.inf, math.inf)
         end = self.largest_loss()
-        question = _EpsilonOfRounds(self.rounds, delta, end, goal)
+        question = _EpsilonOfRounds(self.rounds, goal, delta)
         outcomes = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
-        return self._answer(question, outcomes, goal, rtol)
+        return self._answer(question, outcomes, rtol)
 
     @no_worse_than_simple_bound()
     @limited
@@ -475,18 +470,18 @@ class Composed:
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
-        question = _DeltaOfRounds(self.rounds, eps, self._guess(eps), goal)
+        question = _DeltaOfRounds(self.rounds, goal, eps, self._guess(eps))
         outcomes = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
-        return self._answer(question, outcomes, goal, rtol)
+        return self._answer(question, outcomes, rtol)
 
     def _answer(
-        self, question: _CompositionQuestion, start: Enclosure, goal: float, rtol: float | None
+        self, question: _CompositionQuestion, start: Enclosure, rtol: float | None
     ) -> Enclosure:
         """Return an enclosure that is narrow enough; raise PrecisionError if there is none.
 
-        `start` is an enclosure that holds for certain, `goal` the relative width to reach.
+        `start` is an enclosure that holds for certain.
         """
-        search = _LatticeSearch(question, goal, self._is_exact(), start)
+        goal, search = question.goal, _LatticeSearch(question, self._is_exact(), start)
         # The sums of few outcomes are exact: theory keeps the ends apart, and no lattice helps.
         if self._few_outcomes is not None and not search.is_exact and rtol is None:
             return start
@@ -497,7 +492,7 @@ class Composed:
 
         with enclosed_so_far(enclosure_without_work):
             if not search.is_done():
-                self._narrow(search, self._plan(question, goal))
+                self._narrow(search)
         if not search.is_done():
             search.use_single_rounds()
         enclosure = search.enclosure
@@ -524,37 +519,26 @@ class Composed:
         upper = min(bound(above), end)
         return Enclosure(min(max(map(bound, below), default=0.0), upper), upper)
 
-    def _plan(self, question: _CompositionQuestion, goal: float) -> _LatticePlan:
-        """Return which lattices to use, from the rounds and the goal alone."""
-        has_crowds = any(round_.crowds for round_ in self.rounds)
-        has_datasets = any(len(round_.datasets or ()) > 1 for round_ in self.rounds)
-        return _LatticePlan(
-            density=math.sqrt(LATTICE_WIDTH * question.depth / goal),
-            is_coarse_first=has_crowds or has_datasets,
-            rounds_users=len({round_.kind for round_ in self.rounds}) > MAX_KINDS,
-        )
-
-    def _narrow(self, search: _LatticeSearch, plan: _LatticePlan) -> None:
-        """Use the lattices of the plan, and finer ones if these are not enough."""
-        if plan.rounds_users:
-            self._use_rounded_users(search, 1.5 * plan.density)
-            return
+    def _narrow(self, search: _LatticeSearch) -> None:
+        """Use a lattice that should be enough, and finer ones if it is not."""
+        question = search.question
+        density = math.sqrt(LATTICE_WIDTH * question.depth / question.goal)
         rounds: Sequence[Round] = self.rounds
-        if plan.is_coarse_first:
+        if len({round_.kind for round_ in rounds}) > MAX_KINDS:
+            fewer_users, more_users = _with_users_rounded(rounds, MAX_ROUNDED_USERS)
+            low = question.lattice_lower(1.5 * density, more_users, search.enclosure.lower)
+            search.intersect(low, question.lattice_upper(1.5 * density, fewer_users, low))
+            return
+        if any(round_.crowds or len(round_.datasets or ()) > 1 for round_ in rounds):
+            # A coarse lattice tells which datasets and bounds matter.
             search.use_lattice(COARSE_DENSITY, _blankets(rounds))
-            lattice_lower = partial(search.question.lattice_lower, COARSE_DENSITY)
+            lattice_lower = partial(question.lattice_lower, COARSE_DENSITY)
             rounds = _without_smaller_datasets(rounds, lattice_lower, search.enclosure.lower)
             # The blankets may be as good as the bound for all datasets, which takes long.
             if search.enclosure.lower > CLOSE_RATIO * search.enclosure.upper:
-                search.use_lattice(plan.density, _blankets(rounds))
+                search.use_lattice(density, _blankets(rounds))
         if not search.is_done():
-            search.refine(plan.density, rounds)
-
-    def _use_rounded_users(self, search: _LatticeSearch, density: float) -> None:
-        """Use bounds by rounds with numbers of users rounded down and up, which are fewer kinds."""
-        fewer_users, more_users = _with_users_rounded(self.rounds, MAX_ROUNDED_USERS)
-        low = search.question.lattice_lower(density, more_users, search.enclosure.lower)
-        search.intersect(low, search.question.lattice_upper(density, fewer_users, low))
+            search.refine(density, rounds)
 
     def _is_exact(self) -> bool:
         """Return whether both ends bound the same quantity, so that a wide gap is a failure."""

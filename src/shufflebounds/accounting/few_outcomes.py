@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shufflebounds.accounting.root_search import LARGEST_EPS
-from shufflebounds.accounting.round_laws import Round
+from shufflebounds.accounting.round_laws import Round, match_laws
 from shufflebounds.divergence.convolution import (
     Losses,
     compose_losses,
@@ -60,8 +60,7 @@ def _dominating_losses(round_: Round) -> Losses | None:
 def _dominated_losses(rounds: Sequence[Round], order: int) -> list[Losses]:
     """Return sums of losses on pairs of datasets: of the first pair of each round, the second, …
 
-    Rounds with too many outcomes are left out, and a round with fewer pairs than another repeats
-    its last one: both are sound for a lower bound.
+    Rounds with too many outcomes are left out, which is sound for a lower bound.
     """
     laws = []
     for round_ in rounds:
@@ -69,11 +68,6 @@ def _dominated_losses(rounds: Sequence[Round], order: int) -> list[Losses]:
             outcomes(pair.directions[order][0], round_.n, max_histograms=MAX_OUTCOMES)
             for pair in round_.lower_decompositions
         ]
-        losses = [dominated_losses(x) for x in of_pairs if x]
-        if losses:
-            laws.append((losses, round_.times))
-    sums = [
-        compose_losses([(losses[min(i, len(losses) - 1)], times) for losses, times in laws])
-        for i in range(max((len(losses) for losses, _ in laws), default=0))
-    ]
+        laws.append([(dominated_losses(x), round_.times) for x in of_pairs if x])
+    sums = map(compose_losses, match_laws(laws))
     return [total for total in sums if total is not None]

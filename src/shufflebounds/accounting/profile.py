@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,19 +26,15 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import Side, lattice_step
+from shufflebounds.divergence.losses import UNDERFLOW_ERR, Lines, Side, bisect, lattice_step
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Largest number of points of the curve of several rounds, each of which is a sum over the lattice.
 _MAX_POINTS = 4000
 # Smallest number of points of a curve: `Profile` continues chords of two neighbouring cells.
 _MIN_POINTS = 3
-# A bound of what underflows in sums of a few terms.
-_UNDERFLOW_ERR = 1e-300
 # ε below which `Profile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
-# Largest number of bisections of `Profile.epsilon`.
-_MAX_BISECTIONS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,30 +122,13 @@ class Profile:
             return Enclosure(min(self.limit, high), high)
         i = min(int(eps / self.step), last - 1)
         i = i - 1 if i * self.step > eps else i
-        # The upper ends before the cell, at its beginning and at its end.
-        before, begin, end = (float(self.upper[max(k, 0)]) for k in (i - 1, i, i + 1))
+        begin, end = float(self.upper[i]), float(self.upper[i + 1])
         offset = eps - i * self.step
-        width = math.expm1(self.step)
-        share = math.expm1(offset) / width
+        share = math.expm1(offset) / math.expm1(self.step)
         high = begin * (1.0 - share) + end * share
-
-        left, right = float(self.lower[i]), float(self.lower[i + 1])
-        width_before = -math.expm1(-self.step)
-        if i > 0:
-            slope = (left - before) / width_before
-        else:
-            # This is the slope of H(x) − 1 + x, which is x H(1/x), less 1.
-            slope = (left - math.exp(-self.step) * end) / width_before - 1.0
-        from_left = left + slope * math.expm1(offset)
-        after = float(self.upper[i + 2]) if i + 2 <= last else right
-        from_right = right + (right - after) * -math.expm1(offset - self.step) / width
-        from_right -= 64.0 * U * (right + after) + _UNDERFLOW_ERR
-        size = left + right + before + end + (self.step if i == 0 else 0.0)
-        from_left -= 64.0 * U * size * (1.0 + width / width_before)
-        from_left -= _UNDERFLOW_ERR
-        low = max(from_left, from_right)
-        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * begin + _UNDERFLOW_ERR, begin, pure_bound)
-        return Enclosure(min(max(low, right, 0.0), high), high)
+        high = min(high * (1.0 + 64.0 * U) + 64.0 * U * begin + UNDERFLOW_ERR, begin, pure_bound)
+        low = max(float(line) for line in self._lines.at(offset, i))
+        return Enclosure(min(max(low, float(self.lower[i + 1]), 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
         """Enclose the smallest real ε with δ(ε) ≤ δ.
@@ -182,15 +161,11 @@ class Profile:
         reach = max(reach, self.end) if self.end < math.inf else reach
         high = math.inf
         if self.delta(reach).upper <= delta:
-            high = _bisect_property(
-                lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach
-            )[1]
+            high = bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
         low = -math.inf
         # If both are equal, the curve has reached its limit and stays there.
         if self.delta(_SMALLEST_EPS).lower > delta:
-            low = _bisect_property(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[
-                0
-            ]
+            low = bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
         return Enclosure(min(low, high), high)
 
     def advantage(self) -> Enclosure:
@@ -233,7 +208,9 @@ class Profile:
             x = np.exp(self.step * np.arange(self.upper.size))
         # At α = 0 the product is 0 also for infinite x.
         x_alpha = x * alpha if alpha > 0.0 else np.zeros(x.size)
-        upper, floors = self.upper, self._floors()
+        upper = self.upper
+        # Each line below H in each cell, at both ends of the cell.
+        floors = list(zip(self._lines.at(0.0), self._lines.at(self.step), strict=True))
         # Any points x and 1/x give lower bounds of f.
         candidates = [1.0 - upper - x_alpha, (1.0 - upper - alpha) / x]
         low = max(0.0, float(max(np.max(values) for values in candidates)) - 64.0 * U)
@@ -289,20 +266,11 @@ class Profile:
         largest = -np.expm1(np.minimum(eps - self.end, 0.0)) / (1.0 + math.exp(-self.end))
         return np.asarray(np.minimum(largest * (1.0 + 16.0 * U), 1.0))
 
-    def _floors(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Return two lines below H in each cell, as their values at both ends, shape (K,) each."""
-        lower, upper = self.lower, self.upper
-        width, width_before = math.expm1(self.step), -math.expm1(-self.step)
-        slopes = (lower[1:-1] - upper[:-2]) / width_before
-        first = (lower[0] - math.exp(-self.step) * upper[1]) / width_before - 1.0
-        rise = np.append(first, slopes) * width
-        slack = 64.0 * U * (1.0 + width / width_before) * (lower[:-1] + np.append(1.0, upper[:-2]))
-        left = lower[:-1] - slack, lower[:-1] + rise - slack
-        after = np.append(upper[2:], lower[-1])
-        fall = math.exp(-self.step) * (lower[1:] - after)
-        slack = 64.0 * U * (lower[1:] + after)
-        right = lower[1:] + fall - slack, lower[1:] - slack
-        return [left, right]
+    @cached_property
+    def _lines(self) -> Lines:
+        """The lines below the curve in each cell."""
+        side = Side(np.arange(self.upper.size), self.lower, self.upper, self.limit)
+        return Lines.of(side, float(self.lower[0]), float(self.upper[1]), self.step)
 
 
 @no_worse_than_simple_bound()
@@ -448,18 +416,3 @@ def advantage(
     '0.50'
     """
     return delta_of(decomposition, 0.0, validation.users(n), rounds=rounds, rtol=rtol)
-
-
-def _bisect_property(
-    holds: Callable[[float], bool], low: float, high: float
-) -> tuple[float, float]:
-    """Return two neighbouring floats between which a property is lost.
-
-    It holds at `low` and not at `high`.
-    """
-    for _ in range(_MAX_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low, high

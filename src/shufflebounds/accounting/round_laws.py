@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,9 @@ RARE_REACH = 3.0
 
 # The decompositions of a round, those of its dataset pairs, and the number of users.
 RoundKind = tuple[tuple[Decomposition, ...], tuple[Decomposition, ...], int]
+
+# The losses of a round, in either form.
+L = TypeVar("L")
 
 _grid_cache: OrderedDict[tuple, Grid] = OrderedDict()
 _grid_cache_lock = Lock()
@@ -390,7 +394,7 @@ def optimistic_sums(rounds: Sequence[Round], density: float, level: float) -> li
             laws.append([(law, round_.times) for law in candidates if law is not None])
     if all(round_.is_symmetric for round_ in rounds):
         laws_of_orders.pop()
-    return [law for laws in laws_of_orders for law in _match_laws(laws)]
+    return [LossSum.of(matched) for laws in laws_of_orders for matched in match_laws(laws)]
 
 
 def dominated_sum(rounds: Sequence[Round], density: float, level: float) -> LossSum | None:
@@ -504,14 +508,14 @@ def _steps(rounds: Sequence[Round], density: float) -> list[float]:
     return steps
 
 
-def _match_laws(rounds: list[list[tuple[LossLaw, int]]]) -> list[LossSum]:
-    """Return compositions of one law of each round: of all first laws, all second laws, …
+def match_laws(rounds: list[list[tuple[L, int]]]) -> list[list[tuple[L, int]]]:
+    """Return one law of each round, with its number: all first laws, all second laws, …
 
     Rounds without laws are left out. A round with fewer laws than another repeats its last one.
     That is sound: additional rounds do not lower D, and any choice is one pair of datasets.
     """
     laws_of_rounds = [laws for laws in rounds if laws]
     return [
-        LossSum.of([laws[min(i, len(laws) - 1)] for laws in laws_of_rounds])
+        [laws[min(i, len(laws) - 1)] for laws in laws_of_rounds]
         for i in range(max(map(len, laws_of_rounds), default=0))
     ]

@@ -17,20 +17,14 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.enumeration import Outcomes, RankedOutcomes
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import connected
+from shufflebounds.divergence.losses import SMALLEST, bisect, connected
 
 # Most pairs of losses that are added up for one composition. Speed only.
 MAX_PAIRS = 2**21
-# Most losses of one round: the sums of two rounds of more losses are too many.
-MAX_LOSSES = 1500
 # Distance below which two losses count as equal, as a share of the largest loss.
 EQUAL = 1e-12
-# Masses below this count as this much in a bound from above, and as 0 in one from below.
-SMALLEST_MASS = 1e-290
 # Relative error of NumPy's pairwise sum of at most `MAX_PAIRS` terms, and of its terms.
 SUM_ERR = 512.0 * U
-# Bisections of ε, which leave a relative width of 2⁻⁶⁰.
-BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,21 +52,17 @@ class Losses:
         """
         if self.infinite * (1.0 + self.side * SUM_ERR) > delta:
             return math.inf
-        low, high = 0.0, max(float(self.values[-1]), 0.0)
         if self.delta(0.0) <= delta:
             return 0.0
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        end = max(float(self.values[-1]), 0.0)
+        low, high = bisect(lambda eps: self.delta(eps) > delta, 0.0, end)
         return high if self.side > 0 else low
 
 
 def dominating_losses(curves: Sequence[RankedOutcomes], largest: float) -> Losses | None:
     """Return a pair above all curves: its own, which is symmetric, connects the kinks of theirs.
 
-    None if there are no losses, more than `MAX_LOSSES`, or one above `largest`.
+    None if there are no losses, too many for a sum of two, or one above `largest`.
     """
     ratios = np.concatenate([curve.ratios for curve in curves])
     ratios = np.unique(ratios[(ratios > 1.0) & np.isfinite(ratios)])
@@ -81,7 +71,7 @@ def dominating_losses(curves: Sequence[RankedOutcomes], largest: float) -> Losse
     losses = np.log(ratios)
     losses = losses[np.append(np.diff(losses) > EQUAL * losses[-1], True)]
     losses = losses[losses > EQUAL * losses[-1]]
-    if losses.size > MAX_LOSSES or losses[-1] > largest:
+    if losses.size**2 > MAX_PAIRS or losses[-1] > largest:
         return None
     # Beyond this point D is certainly that of infinite losses.
     losses[-1] += 16.0 * max(curve.err for curve in curves) + 1e-13
@@ -96,7 +86,7 @@ def dominating_losses(curves: Sequence[RankedOutcomes], largest: float) -> Losse
 def dominated_losses(outcomes: Outcomes) -> Losses:
     """Return a pair below that of the outcomes."""
     masses = np.exp(np.maximum(outcomes.log_lower, -1e4)) * outcomes.gain * (1.0 - outcomes.err)
-    masses = np.where(masses < SMALLEST_MASS, 0.0, masses) * (1.0 - 8.0 * U)
+    masses = np.where(masses < SMALLEST, 0.0, masses) * (1.0 - 8.0 * U)
     is_infinite = outcomes.cost == 0.0
     used = (masses > 0.0) & ~is_infinite
     log_gain, log_cost = np.log(outcomes.gain[used]), np.log(outcomes.cost[used])
@@ -135,7 +125,7 @@ def _sum(first: Losses, second: Losses, side: int) -> Losses:
     values = (first.values[:, None] + second.values).ravel()
     values = values + side * 2.0 * U * np.abs(values)
     masses = (first.masses[:, None] * second.masses).ravel()
-    masses = np.where(masses < SMALLEST_MASS, SMALLEST_MASS if side > 0 else 0.0, masses)
+    masses = np.where(masses < SMALLEST, SMALLEST if side > 0 else 0.0, masses)
     finite, other_finite = math.fsum(first.masses), math.fsum(second.masses)
     infinite = first.infinite * (other_finite + second.infinite) + finite * second.infinite
     return _merge_equal(values, masses, infinite * (1.0 + side * 8.0 * U), side)

@@ -168,38 +168,16 @@ class TiltedSum:
 
     def delta(self, eps: float) -> Enclosure:
         """Return an enclosure of δ(ε) of the composition, for any real ε."""
-        upper = self.above(eps)
-        return Enclosure(min(self.below(eps), upper), upper)
-
-    def above(self, eps: float) -> float:
-        """Return the upper end of `delta`."""
-        infinite = self.composition.infinite[1]
+        infinite = self.composition.infinite
         if eps >= self.composition.largest:
-            return infinite
-        offset, margin, scale, log_err = self._offset_and_scale(eps)
-        value, err, _ = self._mean(offset - margin)
-        return (_exp_up(scale + log_err, value + err) + infinite) * (1.0 + 4.0 * U)
-
-    def below(self, eps: float) -> float:
-        """Return the lower end of `delta`."""
-        infinite = self.composition.infinite[0]
-        if eps >= self.composition.largest:
-            return infinite
-        offset, margin, scale, log_err = self._offset_and_scale(eps)
-        value, err, largest = self._mean(offset + margin)
-        finite = _exp_down(scale - log_err, value - err - self._wrap(eps, largest))
-        return (finite + infinite) * (1.0 - 4.0 * U)
-
-    def _offset_and_scale(self, eps: float) -> tuple[float, float, float, float]:
-        """Return ε relative to the lattice, a bound of its rounding, a log factor and its error.
-
-        δ falls with ε, so the caller moves ε by its rounding to the safe side.
-        """
-        scale, shift = self.log_scale - self.theta * eps, abs(self.composition.shift)
+            return Enclosure(*infinite)
+        scale = self.log_scale - self.theta * eps
         log_err = self.log_scale_err + 8.0 * U * (1.0 + abs(self.log_scale) + abs(self.theta * eps))
-        log_err += 16.0 * U * self.theta * (abs(eps) + shift)
-        margin = 4.0 * U * (abs(eps) + shift) + 1e-300
-        return eps - self.composition.shift, margin, scale, log_err
+        value, err, largest = self._mean(eps)
+        above = _exp_up(scale + log_err, value + err)
+        below = _exp_down(scale - log_err, value - err - self._wrap(eps, largest))
+        upper = (above + infinite[1]) * (1.0 + 4.0 * U)
+        return Enclosure(min((below + infinite[0]) * (1.0 - 4.0 * U), upper), upper)
 
     @cached_property
     def _angles(self) -> tuple[FloatArray, FloatArray, NDArray[np.complex128]]:
@@ -215,18 +193,15 @@ class TiltedSum:
         )
         return versine, sine, first_denominator * second_denominator
 
-    def _mean(self, offset: float) -> tuple[float, float, float]:
-        """Return E f^N(S − ε), a bound of its error, and the largest coefficient of f^N.
-
-        `offset` is ε minus the beginning of the lattice, and counts as exact.
-        """
+    def _mean(self, eps: float) -> tuple[float, float, float]:
+        """Return E f^N(S − ε), a bound of its error, and the largest coefficient of f^N."""
         step, theta = self.composition.step, self.theta
-        start = math.floor(offset / step) + 1
-        distance = start * step - offset
+        start = math.floor(eps / step) + 1
+        distance = start * step - eps
         # The quotient may have been rounded across a lattice point.
         if not 0.0 < distance <= step:
             start += 1 if distance <= 0.0 else -1
-            distance = start * step - offset
+            distance = start * step - eps
         rise = -math.expm1(-distance)
         fall = -math.exp(-distance) * math.expm1(-max(0.0, step - distance))
         gain = math.exp(-theta * distance)
@@ -379,13 +354,7 @@ def smallest_eps(composition: LossSum, delta: float) -> float:
         return math.inf
     end = max(composition.largest, 0.0)
     tilted = _sum_near_delta(composition, delta)
-    if tilted is None:
-        return end
-    eps = _estimated_root(tilted, delta)
-    margin = 1e-8 * eps + 1e-300
-    while eps < end and tilted.above(eps) > delta:
-        eps, margin = min(eps + margin, end), 4.0 * margin
-    return eps
+    return end if tilted is None else _walk(tilted, delta, end)
 
 
 def largest_eps(composition: LossSum, delta: float) -> float:
@@ -396,12 +365,22 @@ def largest_eps(composition: LossSum, delta: float) -> float:
     if composition.infinite[0] > delta:
         return math.inf
     tilted = _sum_near_delta(composition, delta)
-    if tilted is None:
-        return 0.0
-    eps = _estimated_root(tilted, delta)
+    return 0.0 if tilted is None else _walk(tilted, delta, 0.0)
+
+
+def _walk(tilted: TiltedSum, delta: float, end: float) -> float:
+    """Return the first ε on the way from where δ(ε) is about δ to `end` that is certain, or `end`.
+
+    There δ(ε) is at least δ if `end` is 0, and at most δ otherwise.
+    """
+    eps = min(_estimated_root(tilted, delta), end) if end else _estimated_root(tilted, delta)
     margin = 1e-8 * eps + 1e-300
-    while eps > 0.0 and tilted.below(eps) < delta:
-        eps, margin = max(eps - margin, 0.0), 4.0 * margin
+    while eps != end:
+        enclosure = tilted.delta(eps)
+        if enclosure.upper <= delta if end else enclosure.lower >= delta:
+            break
+        eps = min(eps + margin, end) if end else max(eps - margin, 0.0)
+        margin *= 4.0
     return eps
 
 
@@ -423,7 +402,7 @@ def _estimated_root(tilted: TiltedSum, delta: float) -> float:
     goal, rate = max(delta - infinite, 1e-9 * delta), tilted.theta
     previous: tuple[float, float] | None = None
     for _ in range(30):
-        excess = tilted.above(eps) - infinite
+        excess = tilted.delta(eps).upper - infinite
         height = math.log(excess / goal) if excess > 0.0 else -1.0
         if previous is not None and (eps - previous[0]) * (previous[1] - height) > 0.0:
             secant = (previous[1] - height) / (eps - previous[0])

@@ -13,7 +13,7 @@ Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,29 +23,30 @@ from numpy.typing import NDArray
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, U
 
-# Number of significant bits of a lattice step. Losses are multiples of step/2 below 2^31, so that
-# sums of 2^20 of them are floats.
+# Number of significant bits of a lattice step. Losses are multiples of it below 2^31, so that sums
+# of 2^20 of them are floats.
 STEP_BITS = 6
-# Relative distances of the lower polygon from the bounds, in the order of trial. Each polygon is
-# checked, and the first that lies below the bounds in spite of rounding is used.
-_SLACKS_BELOW = (1e-11, 1e-8, 1e-5)
-# Relative distance of the upper polygon from the bounds: more than the rounding.
-_SLACK_ABOVE = 1e-12
-# Smallest bound of H that is used, since products of smaller ones would lose precision.
-_SMALLEST_BOUND = 1e-290
+# Least mass at loss 0 of a pair below a curve. It takes up rounding, which would otherwise lower
+# the total mass of every round.
+_LEAST_CENTRE = 1e-9
+# A bound of what underflows in sums of a few terms.
+UNDERFLOW_ERR = 1e-300
+# Smallest bound of H, and smallest mass, that is used: products of smaller ones would lose
+# precision.
+SMALLEST = 1e-290
+# Largest number of halvings of a bisection. Neighbouring floats end it sooner, but near 0.
+_MAX_BISECTIONS = 120
 
 
 @dataclass(frozen=True, eq=False)
 class LossLaw:
-    """P-masses of a privacy loss (natural log) at ``shift + index * step``, and p_∞, ``infinite``.
+    """P-masses of a privacy loss (natural log) at ``index * step``, and p_∞, ``infinite``.
 
-    ``step`` is a float of at most `STEP_BITS` bits and ``shift`` a multiple of step/2, so that all
-    losses are exact. ``index`` and ``masses`` have shape (J,), J ≥ 1; the floats are meant as they
-    are.
+    ``step`` is a float of at most `STEP_BITS` bits, so that all losses are exact. ``index`` and
+    ``masses`` have shape (J,), J ≥ 1; the floats are meant as they are.
     """
 
     step: float
-    shift: float
     index: NDArray[np.int64]
     masses: FloatArray
     infinite: float
@@ -58,7 +59,7 @@ class LossLaw:
     @cached_property
     def largest(self) -> float:
         """The largest finite loss."""
-        return self.shift + float(self.index.max()) * self.step
+        return float(self.index.max()) * self.step
 
     def on(self, step: float) -> LossLaw:
         """Return the same law on a lattice that is finer by a power of two."""
@@ -67,7 +68,7 @@ class LossLaw:
     @cached_property
     def law(self) -> Law:
         """The finite part as a law of total mass 1, for the functions of `law`."""
-        values = np.asarray(self.shift + self.index * self.step, dtype=np.float64)
+        values = np.asarray(self.index * self.step, dtype=np.float64)
         masses = self.masses / self.total
         return Law(values, masses, np.array(0), np.zeros_like(values), 2.1 * U, 0.0, 0.0)
 
@@ -99,11 +100,6 @@ class LossSum:
         return self.rounds[0][0].step
 
     @cached_property
-    def shift(self) -> float:
-        """The beginning of the lattice of S, an exact float."""
-        return math.fsum(times * law.shift for law, times in self.rounds)
-
-    @cached_property
     def largest(self) -> float:
         """An upper bound of S."""
         terms = [times * law.largest for law, times in self.rounds]
@@ -132,6 +128,19 @@ class LossSum:
         # A probability is at most 1, however large the masses are.
         upper = math.exp(min(math.log(infinite_share) + log_mass_err, 0.0))
         return infinite_share * math.exp(-log_mass_err) * (1.0 - 1e-12), upper * (1.0 + 1e-12)
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return two neighbouring floats between which a property is lost.
+
+    It holds at `low` and not at `high`.
+    """
+    for _ in range(_MAX_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def hull(points: FloatArray, heights: FloatArray) -> NDArray[np.int64]:
@@ -189,41 +198,58 @@ class Side:
 def optimistic(forward: Side, backward: Side, step: float) -> LossLaw | None:
     """Return a pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
 
-    Its losses are odd multiples of Δ/2 (`step` is Δ, natural log), and 0 if that gives more. The
-    answer is None if the bounds leave no room for a pair. Both sides have the same places.
+    Its losses are multiples of Δ/2 (`step` is Δ, natural log). The answer is None if the bounds
+    leave no room for a pair. Both sides have the same places.
     """
     middle = max(float(forward.lower[0]), float(backward.lower[0]))
-    forward_lines = _Lines.of(forward, middle, float(backward.upper[1]), step)
-    backward_lines = _Lines.of(backward, middle, float(forward.upper[1]), step)
-    # If the curve has a kink at x = 1, an atom at loss 0, the polygon may have one, too.
-    for first in (0, 1) if forward_lines.meet_at_one and backward_lines.meet_at_one else (1,):
-        kinks = [lines.kinks(first) for lines in (forward_lines, backward_lines)]
-        bounds = [
-            lines.at(places)
-            for lines, places in zip((forward_lines, backward_lines), kinks, strict=True)
-        ]
-        if first == 0:
-            bounds[0][0] = bounds[1][0] = min(bounds[0][0], bounds[1][0])
-        for slack in _SLACKS_BELOW:
-            right = _Polygon.below(bounds[0], kinks[0], forward.limit, slack, step)
-            left = _Polygon.below(bounds[1], kinks[1], backward.limit, slack, step)
-            join = _join if first else _join_at_one
-            pair = join(right, left, step) if right and left else None
-            if pair is not None:
-                return pair
-    return _pair_of_infinite_loss(forward.limit, step) if 0.0 < forward.limit < 1.0 else None
-
-
-def _pair_of_infinite_loss(limit: float, step: float) -> LossLaw:
-    """Return the pair whose only informative outcomes have an infinite loss."""
-    index = -math.ceil(-math.log1p(-limit) / step * (1.0 + 8.0 * U)) - 1
-    return LossLaw(
-        step, 0.5 * step, np.array([index]), np.array([(1.0 - limit) * (1.0 - U)]), limit
+    right, left = (
+        _BoundsBelow.of(side, middle, float(reverse.upper[1]), step)
+        for side, reverse in ((forward, backward), (backward, forward))
     )
+    height = _height_at_one(right, left)
+    if not height > 0.0:
+        return None
+    right_half, left_half = right.half(height), left.half(height)
+    # P must not have more mass than Q, so the right half may not be higher than the left one.
+    err = right_half.err + left_half.err + 64.0 * U
+    share = min(1.0, left_half.height / right_half.height * (1.0 - err))
+    masses, infinite = right_half.masses * share, right_half.infinite * share
+    left_masses = left_half.other_masses * (1.0 - 16.0 * U)
+    centre = math.fsum([1.0, -infinite, *(-masses), *(-left_masses)]) - 8.0 * U
+    # The mass of P is at most 1. Less mass at all losses lowers the curve.
+    scale = 1.0 if centre >= 0.0 else (1.0 - 4.0 * U) / (1.0 - centre)
+    index = np.concatenate([-left_half.index[::-1], [0], right_half.index])
+    masses = np.concatenate([left_masses[::-1], [max(centre, 0.0)], masses]) * scale
+    used = masses > 0.0
+    return LossLaw(0.5 * step, index[used], masses[used], infinite * scale) if used.any() else None
+
+
+def _height_at_one(right: _BoundsBelow, left: _BoundsBelow) -> float:
+    """Return the largest height below both bounds at x = 1 that leaves a mass for loss 0.
+
+    The first edges of both hulls determine the masses on either side. They are maxima of lines in
+    the height, so that Newton's method ends after a few steps. Nothing depends on its precision.
+    """
+    height = min(float(right.heights[0]), float(left.heights[0]))
+    if min(right.places.size, left.places.size) == 1:
+        return height
+    growths = [np.expm1(side.losses[1:]) for side in (right, left)]
+    while True:
+        slopes = [
+            (height - side.heights[1:]) / growth
+            for side, growth in zip((right, left), growths, strict=True)
+        ]
+        first = [int(np.argmax(slope)) for slope in slopes]
+        excess = height + sum(float(slope.max()) for slope in slopes) - (1.0 - _LEAST_CENTRE)
+        rate = 1.0 + sum(1.0 / float(growth[i]) for growth, i in zip(growths, first, strict=True))
+        lower_height = height - excess / rate
+        if not lower_height < height * (1.0 - 4.0 * U):
+            return height
+        height = lower_height
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
+class Lines:
     """Lines below H in each cell from x_i to x_{i+1}, in units of H and of y/x − 1.
 
     Above x_i, H is at least the line through (x_{i−1}, upper) and (x_i, lower); below x_{i+1}, at
@@ -240,8 +266,13 @@ class _Lines:
     up: FloatArray
     sizes: tuple[FloatArray, FloatArray]
 
+    @cached_property
+    def widths(self) -> FloatArray:
+        """The widths of the cells, as differences of ε."""
+        return np.asarray(np.diff(self.places) * self.step)
+
     @staticmethod
-    def of(side: Side, middle: float, reverse_upper: float, step: float) -> _Lines:
+    def of(side: Side, middle: float, reverse_upper: float, step: float) -> Lines:
         """Return the lines for one side.
 
         `middle` is a lower bound of H(1), `reverse_upper` an upper bound of the reverse order's
@@ -260,196 +291,113 @@ class _Lines:
         # At x = 1 the lines bound H(x) − 1 + x, which is x times the reverse order's curve at 1/x.
         down[0], falls[0] = 1.0 + down[0], 1.0 + falls[0]
         rises = (stop + upper_after) / width_after
-        return _Lines(
+        return Lines(
             step, places, start, stop, down, (stop - upper_after) / width_after, (falls, rises)
         )
 
-    @cached_property
-    def _meeting(self) -> FloatArray:
-        """Estimates of where both lines meet, in half steps from the beginning of each cell."""
+    def kinks(self) -> NDArray[np.int64]:
+        """Return a kink in each cell, about where both lines meet, in numbers of half steps.
+
+        It is within the cell, but that of the first cell may be at x = 1.
+        """
         gaps = np.diff(self.places)
-        inward = -np.expm1(-gaps * self.step)
+        inward = -np.expm1(-self.widths)
         with np.errstate(all="ignore"):
             growth = (self.start - self.stop - self.up * inward) / (
                 self.down - self.up * (1.0 - inward)
             )
             half_steps = 2.0 * np.log1p(growth) / self.step
-        return np.where(np.isfinite(half_steps), half_steps, gaps)
+        half_steps = np.where(np.isfinite(half_steps), np.rint(half_steps), 2 * gaps)
+        first = np.minimum(self.places[:-1], 1)
+        return 2 * self.places[:-1] + np.clip(half_steps, first, 2 * gaps - 1).astype(np.int64)
 
-    @property
-    def meet_at_one(self) -> bool:
-        """Whether the lines of the first cell meet about x = 1."""
-        return bool(self._meeting[0] < 0.5)
-
-    def kinks(self, first: int) -> NDArray[np.int64]:
-        """Return a kink for each cell, about where both lines meet, in odd numbers of half steps.
-
-        The kink of the first cell is at x = 1 if `first` is 0.
-        """
-        gaps = np.diff(self.places)
-        cells = np.clip(np.floor(0.5 * self._meeting), 0, gaps - 1).astype(np.int64)
-        places: NDArray[np.int64] = 2 * (self.places[:-1] + cells) + 1
-        places[0] *= first
-        return places
-
-    def at(self, kinks: NDArray[np.int64]) -> FloatArray:
-        """Return bounds of H at these half steps, such that chords between them lie below H."""
-        log_distance = (0.5 * kinks - self.places[:-1]) * self.step
-        growth = np.expm1(log_distance)
-        decay = -np.expm1(log_distance - np.diff(self.places) * self.step)
-        height = np.minimum(self.start - self.down * growth, self.stop + self.up * decay)
-        size = self.start + self.stop + self.sizes[0] * growth + self.sizes[1] * decay
-        return np.asarray(height - 24.0 * U * size)
+    def at(
+        self, distance: float | FloatArray, cells: int | slice = slice(None)
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return both lines at a `distance` of ε from the beginnings of cells, rounded down."""
+        start, stop = self.start[cells], self.stop[cells]
+        growth = np.expm1(distance)
+        decay = -np.expm1(distance - self.widths[cells])
+        size = start + stop + self.sizes[0][cells] * growth + self.sizes[1][cells] * decay
+        err = 24.0 * U * size + UNDERFLOW_ERR
+        left, right = start - self.down[cells] * growth, stop + self.up[cells] * decay
+        return np.asarray(left - err), np.asarray(right - err)
 
 
 @dataclass(frozen=True, eq=False)
-class _Polygon:
-    """A convex polygon below the bounds at y_0, y_1, … of one order, and constant at the end.
+class _BoundsBelow:
+    """Bounds of H at x = 1 and at kinks beyond: convex polygons below all of them lie below H.
 
-    The losses are `places` (J,) half steps. ``bounds`` (J,) are those bounds, and ``heights`` (J,)
-    are slightly smaller; the last is ``limit``. ``vertices`` are indices, of which `_join` drops
-    the first if the centre requires it.
+    ``places`` (J,) are half steps from 0 on, and ``heights`` (J,) the bounds, of which the last is
+    lowered to ``limit``; a polygon is constant from there on.
     """
 
     places: NDArray[np.int64]
-    bounds: FloatArray
     heights: FloatArray
     limit: float
-    vertices: NDArray[np.int64]
     step: float
 
     @staticmethod
-    def below(
-        bounds: FloatArray, places: NDArray[np.int64], limit: float, slack: float, step: float
-    ) -> _Polygon | None:
-        """Return the polygon at a relative distance of `slack`, None if no bound is positive."""
-        clear = bounds * (1.0 - 2.0 * slack) > max(limit, _SMALLEST_BOUND)
-        size = bounds.size if clear.all() else int(np.argmin(clear))
-        if size == 0:
-            return None
-        heights = bounds[:size] * (1.0 - slack)
-        heights[-1] = limit
-        vertices = hull(np.expm1(0.5 * step * places[:size]), heights)
-        return _Polygon(places[:size], bounds[:size], heights, limit, vertices, step)
+    def of(side: Side, middle: float, reverse_upper: float, step: float) -> _BoundsBelow:
+        """Return the bounds for one side; the arguments are those of `Lines.of`."""
+        lines = Lines.of(side, middle, reverse_upper, step)
+        places = lines.kinks()
+        # Chords between bounds that are below both lines lie below H.
+        distances: FloatArray = np.asarray((0.5 * places - side.places[:-1]) * step)
+        heights = np.minimum(*lines.at(distances))
+        if places[0] > 0:
+            places, heights = np.append(0, places), np.append(middle, heights)
+        is_clear = heights > max(side.limit, SMALLEST)
+        size = max(heights.size if is_clear.all() else int(np.argmin(is_clear)), 1)
+        heights = np.append(heights[: size - 1], side.limit)
+        return _BoundsBelow(places[:size], heights, side.limit, step)
 
-    def losses(self, indices: NDArray[np.int64]) -> FloatArray:
-        """Return the losses at these indices."""
-        return np.asarray(0.5 * self.step * self.places[indices], dtype=np.float64)
+    @cached_property
+    def losses(self) -> FloatArray:
+        """The losses at the places."""
+        return np.asarray(0.5 * self.step * self.places, dtype=np.float64)
+
+    def half(self, height: float) -> _Half:
+        """Return the masses of a polygon that is at most `height` at x = 1."""
+        losses, limit = self.losses, self.limit
+        if losses.size == 1:
+            return _Half(self.places[1:], np.zeros(0), np.zeros(0), limit, limit, 0.0)
+        bounds = np.append(height, self.heights[1:])
+        vertices = hull(np.expm1(losses), bounds)
+        masses = np.zeros(losses.size - 1)
+        masses[vertices[1:] - 1] = kinks(losses[vertices], bounds[vertices])
+        # A common factor of all masses keeps the curve below the bounds in spite of rounding.
+        err = (2.0 * losses.size + 20.0) * U
+        heights = curve(losses, masses, limit)
+        with np.errstate(divide="ignore"):
+            factor = min(1.0, float(np.min(bounds[:-1] / heights[:-1])) * (1.0 - err))
+        factor *= 1.0 - 8.0 * U
+        used = masses > 0.0
+        losses, masses = losses[1:][used], masses[used] * factor
+        return _Half(
+            self.places[1:][used],
+            masses,
+            masses * np.exp(-losses),
+            limit * factor,
+            float(heights[0]) * factor,
+            err,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class _Half:
-    """The masses beyond the first vertex of a polygon, at loss ``start``, and their curve.
+    """Masses at positive losses, ``index`` half steps, and those under the other measure.
 
-    ``index`` (in half steps) are the losses, ``masses`` their masses, and ``other_masses`` those
-    under the other measure. ``height`` is the curve at ``start``, with a relative error of at most
-    ``err``.
+    ``height`` is their curve at x = 1, with a relative error of at most ``err``; ``infinite`` is
+    the mass where the other measure has none.
     """
 
-    start: float
     index: NDArray[np.int64]
     masses: FloatArray
     other_masses: FloatArray
+    infinite: float
     height: float
     err: float
-
-    @staticmethod
-    def of(polygon: _Polygon) -> _Half | None:
-        """Return the half of a polygon, None if rounding lifts its curve above a bound."""
-        vertices = polygon.vertices
-        masses = kinks(polygon.losses(vertices), polygon.heights[vertices])
-        indices = np.arange(vertices[0], polygon.heights.size)
-        all_masses = np.zeros(indices.size - 1)
-        all_masses[vertices[1:] - vertices[0] - 1] = masses
-        losses = polygon.losses(indices)
-        heights = curve(losses, all_masses, polygon.limit)
-        err = (2.0 * indices.size + 20.0) * U
-        if not np.all(heights[:-1] * (1.0 + err) <= polygon.bounds[indices[:-1]]):
-            return None
-        other_masses = masses * np.exp(-polygon.losses(vertices[1:]))
-        index = polygon.places[vertices[1:]]
-        return _Half(float(losses[0]), index, masses, other_masses, float(heights[0]), err)
-
-    def centre(self, other_half: _Half) -> tuple[float, float, float]:
-        """Return the other measure's mass at and beyond ``start``, the part at it, and an error.
-
-        The line that joins both halves implies them; the error bounds that of either.
-        """
-        width = math.exp(-other_half.start) * math.expm1(self.start + other_half.start)
-        gap, height = (
-            -math.expm1(-other_half.start),
-            math.exp(-other_half.start) * other_half.height,
-        )
-        total = (gap + height - self.height) / width
-        outer_mass = float(self.other_masses.sum())
-        err = (self.err + other_half.err + 16.0 * U) * (gap + height + self.height) / width
-        err += (self.err + 16.0 * U) * (abs(total) + outer_mass)
-        return total, total - outer_mass, err
-
-
-def _join(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
-    """Return the pair of two polygons and the line between them; None if rounding prevents it."""
-    while True:
-        right_half, left_half = _Half.of(right), _Half.of(left)
-        if right_half is None or left_half is None:
-            return None
-        q, q_first, q_err = right_half.centre(left_half)
-        p, p_first, p_err = left_half.centre(right_half)
-        # Else a slope falls at a vertex, because the line passes below it.
-        if q_first >= q_err and p_first >= p_err:
-            break
-        failing = right if q_first < q_err else left
-        if failing.vertices.size == 1:
-            return None
-        shorter = replace(failing, vertices=failing.vertices[1:])
-        right, left = (shorter, left) if failing is right else (right, shorter)
-    for polygon, half, slope in ((right, right_half, q + q_err), (left, left_half, p + p_err)):
-        indices = np.arange(polygon.vertices[0])
-        losses = polygon.losses(indices)
-        line = slope * np.exp(losses) * np.expm1(half.start - losses) * (1.0 + 16.0 * U)
-        if not np.all(half.height * (1.0 + half.err) + line <= polygon.bounds[indices]):
-            return None
-    # Less mass lowers the curve, so all masses may be rounded down.
-    first = (q_first - q_err) * math.exp(right_half.start)
-    starts = left.places[left.vertices[0]], right.places[right.vertices[0]]
-    index = np.concatenate([-left_half.index[::-1], [-starts[0], starts[1]], right_half.index])
-    masses = np.concatenate(
-        [left_half.other_masses[::-1], [p_first - p_err, first], right_half.masses]
-    )
-    return _on_lattice(index, masses * (1.0 - 16.0 * U), right.limit, step)
-
-
-def _join_at_one(right: _Polygon, left: _Polygon, step: float) -> LossLaw | None:
-    """Return the pair of two polygons that meet at x = 1; None if rounding prevents it."""
-    right_half, left_half = _Half.of(right), _Half.of(left)
-    if (
-        right_half is None
-        or left_half is None
-        or not min(right_half.height, left_half.height) > 0.0
-    ):
-        return None
-    # P must not have more mass than Q, so the right half may not be higher than the left one.
-    err = right_half.err + left_half.err + 64.0 * U
-    share = min(1.0, left_half.height / right_half.height * (1.0 - err))
-    masses, infinite = right_half.masses * share, right.limit * share
-    left_masses = left_half.other_masses * (1.0 - 16.0 * U)
-    first = math.fsum([1.0, -infinite, *(-masses), *(-left_masses)]) - 8.0 * U
-    if not first > 0.0:
-        return None
-    index = np.concatenate([-left_half.index[::-1], [0], right_half.index])
-    return _on_lattice(index, np.concatenate([left_masses[::-1], [first], masses]), infinite, step)
-
-
-def _on_lattice(
-    index: NDArray[np.int64], masses: FloatArray, infinite: float, step: float
-) -> LossLaw | None:
-    """Return the law with these losses, in half steps; None if it has no mass."""
-    index, masses = index[masses > 0.0], masses[masses > 0.0]
-    if not index.size:
-        return None
-    if np.all(index % 2 == 1):
-        return LossLaw(step, 0.5 * step, index // 2, masses, infinite)
-    return LossLaw(0.5 * step, 0.0, index, masses, infinite)
 
 
 def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> LossLaw:
@@ -464,7 +412,6 @@ def pessimistic(places: NDArray[np.int64], upper: FloatArray, step: float) -> Lo
     index = places[vertices]
     return LossLaw(
         step,
-        0.0,
         np.concatenate([-index[::-1], [0], index]),
         np.concatenate([mirrored[::-1], [centre], masses]),
         infinite,
@@ -480,15 +427,14 @@ def connected(
     at 0, the masses at the losses, and p_∞.
     """
     bound = np.minimum(np.minimum.accumulate(upper), 1.0)
-    bound = np.where(bound > 0.0, np.maximum(bound, _SMALLEST_BOUND), 0.0)
+    bound = np.where(bound > 0.0, np.maximum(bound, SMALLEST), 0.0)
     # At x = 1 the curve lies below its chord from e^{−L} to e^L, where L is the first loss above 0.
     first_loss = float(losses[1])
     chord = math.tanh(0.5 * first_loss) + 2.0 * float(bound[1]) / (1.0 + math.exp(first_loss))
     bound[0] = min(float(bound[0]), chord * (1.0 + 16.0 * U))
-    heights = bound * (1.0 + _SLACK_ABOVE)
-    index = hull(np.expm1(losses), heights)
-    losses, bound, infinite = losses[index], bound[index], float(heights[-1])
-    masses = kinks(losses, heights[index])
+    index = hull(np.expm1(losses), bound)
+    losses, bound = losses[index], bound[index]
+    masses, infinite = kinks(losses, bound), float(bound[-1])
     # A common factor of all masses lifts the curve above the bounds in spite of rounding.
     lifted = curve(losses, masses, infinite) * (1.0 - (2.0 * index.size + 20.0) * U)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -29,7 +29,7 @@ def test_other_lattices_keep_their_side():
     rng = np.random.default_rng(1)
     index = np.arange(-50, 51)
     masses = rng.random(101) * (1.0 - 1e-3) / 60.0
-    law = LossLaw(0.015625, 0.0078125, index, masses, 1e-3)
+    law = LossLaw(0.0078125, 2 * index + 1, masses, 1e-3)
     for interval in (0.5, 0.03, 0.001):
         (start, above), (floor, below) = (
             _split_losses(law, interval),

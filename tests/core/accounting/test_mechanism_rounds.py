@@ -111,7 +111,7 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     points = Points(step, 1e-3)
     upper = crowd_grid(made.decompositions, made.crowds, n, points).upper(1e-6)
     pair = pessimistic(points.places[: upper.size], upper, step)
-    losses = pair.shift + pair.step * pair.index
+    losses = pair.step * pair.index
     found = in_floats(rows, n)
     reach = step * upper.size
     for eps in [*(step * np.arange(upper.size)), *rng.uniform(-1.2 * reach, 1.2 * reach, 20)]:

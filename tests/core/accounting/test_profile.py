@@ -23,7 +23,7 @@ from shufflebounds.divergence.losses import Side, lattice_step, optimistic, pess
 def curve(law, eps):
     """δ(ε) of a discrete pair, for real ε, in 60 digits."""
     with mpmath.workdps(60):
-        losses = [mpmath.mpf(law.shift) + int(i) * mpmath.mpf(law.step) for i in law.index]
+        losses = [int(i) * mpmath.mpf(law.step) for i in law.index]
         return mpmath.mpf(law.infinite) + mpmath.fsum(
             -mpmath.expm1(mpmath.mpf(eps) - loss) * mpmath.mpf(float(mass))
             for loss, mass in zip(losses, law.masses, strict=True)

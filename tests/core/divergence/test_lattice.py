@@ -19,7 +19,7 @@ STEPS = [2.0**-20, 0.015625, 0.421875, 3.0]
 
 
 @st.composite
-def laws(draw, step, shift):
+def laws(draw, step):
     size = draw(st.integers(1, 5))
     points = st.integers(-30, 30)
     index = draw(st.lists(points, min_size=size, max_size=size, unique=True).map(sorted))
@@ -27,7 +27,7 @@ def laws(draw, step, shift):
     masses = np.array(draw(st.lists(mass, min_size=size, max_size=size)))
     infinite = draw(st.sampled_from([0.0, 0.0, 0.125, 1e-12]))
     masses *= (1.0 - infinite) / masses.sum()
-    return LossLaw(step, shift, np.array(index), masses, infinite)
+    return LossLaw(step, np.array(index), masses, infinite)
 
 
 def convolved(composition):
@@ -52,7 +52,7 @@ def truth(composition, eps):
     with mpmath.workdps(60):
         terms = [mpmath.mpf(told.numerator) / told.denominator]
         for index, mass in total.items():
-            loss = mpmath.mpf(composition.shift) + index * mpmath.mpf(composition.step)
+            loss = index * mpmath.mpf(composition.step)
             if loss > eps:
                 gain = -mpmath.expm1(mpmath.mpf(eps) - loss)
                 terms.append(gain * mass.numerator / mass.denominator)
@@ -74,8 +74,7 @@ def check(composition, eps, theta=None):
 @examples(120)
 def test_against_convolution(data, step, two_laws):
     """At lattice points and next to them, too, with any tilt."""
-    shifts = st.sampled_from([0.0, 0.5 * step])
-    each = [data.draw(laws(step, data.draw(shifts))) for _ in range(1 + two_laws)]
+    each = [data.draw(laws(step)) for _ in range(1 + two_laws)]
     times = st.integers(1, 4 if two_laws else 6)
     composition = LossSum([(law, data.draw(times)) for law in each])
     span = composition.largest
@@ -91,20 +90,20 @@ def test_against_convolution(data, step, two_laws):
 
 def test_a_tilt_that_underflows_is_refused():
     """δ(0) is 0.78 here; the tilted integrand underflows to an upper end of 0."""
-    composition = LossSum([(LossLaw(3.0, 1.5, np.array([0]), np.array([1.0]), 0.0), 1)])
+    composition = LossSum([(LossLaw(1.5, np.array([1]), np.array([1.0]), 0.0), 1)])
     assert tilted_sum(composition, 1000.0, 0.0) is None
     assert check(composition, 0.0, 16.0) is not None
 
 
 def test_the_largest_sum_is_bounded_from_above_where_it_is_negative():
-    law = LossLaw(2.0**-20, 0.0, np.array([-1]), np.array([1.0]), 0.0)
+    law = LossLaw(2.0**-20, np.array([-1]), np.array([1.0]), 0.0)
     assert LossSum([(law, 3)]).largest >= -3.0 * 2.0**-20
 
 
 @given(st.data(), st.integers(1, 6), st.floats(-0.5, 0.99))
 @examples(60)
 def test_coefficients_that_are_only_bounded(data, times, share):
-    composition = LossSum([(data.draw(laws(0.015625, 0.0)), times)])
+    composition = LossSum([(data.draw(laws(0.015625)), times)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lattice, "_LOG_SKIPPED", -12.0)
         check(composition, share * abs(composition.largest))
@@ -120,7 +119,7 @@ def test_coefficients_that_are_large_again(span, times, share):
     """
     step = 0.015625
     p = 1.0 / (1.0 + math.exp(-span * step))
-    law = LossLaw(step, 0.0, np.array([-span, span]), np.array([1.0 - p, p]), 0.0)
+    law = LossLaw(step, np.array([-span, span]), np.array([1.0 - p, p]), 0.0)
     composition = LossSum([(law, times)])
     eps = min(share * span * step * math.sqrt(times), 0.9 * composition.largest)
     found = tilted_sum(composition, tilt_at_eps(composition, eps), eps)
@@ -145,7 +144,7 @@ def test_rounding_does_not_grow_out_of_hand():
     step = lattice_step(1e-8)
     points = np.arange(-200, 201)
     masses = np.exp(-0.5 * (points / 25.0) ** 2 + 0.5 * points * step)
-    law = LossLaw(step, 0.0, points, masses / masses.sum(), 0.0)
+    law = LossLaw(step, points, masses / masses.sum(), 0.0)
     composition = LossSum([(law, 10**6)])
     theta, eps = tilt_at_delta(composition, 1e-100)
     ends = tilted_sum(composition, theta, eps).delta(eps)
@@ -155,7 +154,7 @@ def test_rounding_does_not_grow_out_of_hand():
 
 
 def test_too_many_points_are_refused():
-    law = LossLaw(2.0**-30, 0.0, np.array([-(2**30), 2**30]), np.array([0.25, 0.75]), 0.0)
+    law = LossLaw(2.0**-30, np.array([-(2**30), 2**30]), np.array([0.25, 0.75]), 0.0)
     assert tilted_sum(LossSum([(law, 100)]), 1.0, 1.0) is None
 
 
