@@ -548,7 +548,8 @@ class _JointQuestion:
             return math.inf, patterns[0]
         left, right = series.moments.left, series.moments.right
         spend(len(left) * len(right) * (30.0 + 0.2 * right.shape[1]))
-        logs = self.log_bounds(*np.array(patterns).T, line)
+        given_left, given_right = np.array(patterns).T
+        logs = self.log_bounds(given_left, given_right, line)
         best, best_pattern = float(logs.max()), patterns[int(np.argmax(logs))]
         rows, budget = max(1, BLOCK // len(right)), float(MAX_INSPECTED)
         for first in range(0, len(left), rows):
