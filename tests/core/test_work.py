@@ -116,3 +116,16 @@ def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
     assert far.upper >= sb.delta(pair, eps=0.3, n=2 * 10**6).lower > 0.0
     assert far.relative_width <= 0.05
     assert purse.remaining > 0.8 * work.BUDGET
+
+
+def test_the_largest_loss_of_one_dataset_pair_is_no_end_of_the_mechanism(monkeypatch):
+    """The pair that is tried first never has a loss above log 6; another one has log 1000."""
+    third = 1e-8
+    rows = [[0.6, 0.4 - 1e-5, 1e-5], [0.1, 0.9 - 1e-5, 1e-5], [0.6, 0.4 - third, third]]
+    R = sb.MatrixRandomizer(rows)
+    truth = sb.epsilon(R, n=3, delta=1e-9)
+    monkeypatch.setattr(work, "BUDGET", 1.0)
+    for ask in (sb.epsilon, sb.mechanism_epsilon):
+        with pytest.raises(PrecisionError) as raised:
+            ask(R, n=3, delta=1e-9)
+        assert overlap(raised.value.enclosure, truth)

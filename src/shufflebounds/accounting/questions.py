@@ -443,7 +443,9 @@ class _Mechanism:
 
         The upper end is that of the blankets.
         """
-        others, low = largest_answer(self.below, question, pairs_to_try)
+        # The ends of a single part would be no ends of the mechanism.
+        with enclosed_so_far(lambda: Enclosure(0.0, math.inf)):
+            others, low = largest_answer(self.below, question, pairs_to_try)
         with enclosed_so_far(lambda: Enclosure(low.lower, math.inf)):
             _, blanket = largest_answer(self.above, question, candidates_to_ask)
         return others, low.lower, blanket.upper

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.accounting.axis_search import AxisSearch, Comparison, LossAxis
-from shufflebounds.accounting.problem import Problem
+from shufflebounds.accounting.many_pairs import Divergence
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
 from shufflebounds.divergence.law import U, log
@@ -42,8 +41,6 @@ SUFFICIENT_GAP = 3e-4
 # Up to this number of pairs of inputs, all are bounded; of more, only those that a coarse bound
 # leaves open.
 MAX_CROWDS_UNSORTED = 4
-# Relative width of that coarse bound.
-COARSE_BLANKET_RTOL = 0.05
 # Ratio of a supremum to δ above which its value does not matter.
 MAX_SUPREMUM_RATIO = 1e3
 # Smallest ε that is searched for, as a share of the blanket's.
@@ -250,18 +247,11 @@ def unsettled_crowds(crowds: Sequence[Crowd], eps: float, delta: float, n: int) 
     """
     if len(crowds) <= MAX_CROWDS_UNSORTED:
         return list(crowds)
+    question = Divergence("delta", n, eps)
     open_ = [
-        crowd
-        for crowd in crowds
-        if crowd.extremes or not _is_settled(crowd.blanket(), eps, delta, n)
+        crowd for crowd in crowds if crowd.extremes or question.may_exceed(crowd.blanket(), delta)
     ]
     return open_ or [crowds[0]]
-
-
-def _is_settled(blanket: Decomposition, eps: float, delta: float, n: int) -> bool:
-    """Return whether a coarse upper bound of a blanket's D(ε) is at most δ."""
-    problem = Problem.of(blanket, n)
-    return problem.delta(min(eps, LARGEST_EPS), COARSE_BLANKET_RTOL).upper <= delta
 
 
 def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:

@@ -11,6 +11,7 @@ from engines import overlap
 from strategies import FUZZ
 
 import shufflebounds as sb
+from shufflebounds.accounting import many_pairs
 from shufflebounds.accounting import questions as bounding
 from shufflebounds.accounting import worst_dataset as all_datasets
 from shufflebounds.accounting.problem import Problem
@@ -188,7 +189,7 @@ def test_a_blanket_settles_a_pair_only_where_it_is_certain():
     """Not where δ lies between the ends of what is known of its divergence."""
     crowds = of_many_pairs().crowds()
     for crowd in crowds:
-        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, all_datasets.COARSE_BLANKET_RTOL)
+        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, many_pairs.COARSE_RTOL)
         assert ends.lower < ends.upper
         for delta in (0.5 * (ends.lower + ends.upper), 0.9 * ends.lower):
             assert any(
