@@ -24,6 +24,8 @@ STEP_ERROR = 0.1
 # Smallest distance of a new point from an end of the bracket, as a share of its distance from the
 # estimated root: a point closer to that end would add nothing.
 DISTANCE_FROM_END = 0.2
+# Number of steps in a row that may leave more than half of the bracket before it is halved.
+MAX_SLOW_STEPS = 2
 # Largest slope of the margin that the secant method uses, and the inverse of the smallest one.
 LARGEST_SLOPE = 50.0
 # Largest y at which a count e^y is taken for a float.
@@ -187,8 +189,7 @@ class AxisSearch:
         self._slope = 1.0
         # The smallest distance from the root, on the scale, at which comparisons tell the side.
         self._blur = 0.0
-        # Whether the last step left more than half of the bracket.
-        self._was_slow = False
+        self._slow_steps = 0
 
     def run(self, compare: Compare, guess: float, max_comparisons: int = MAX_COMPARISONS) -> None:
         """Narrow the ends; `guess` estimates on the scale where the target begins to be met."""
@@ -219,10 +220,8 @@ class AxisSearch:
             self._blur = max(2.0 * self._blur, 2.0 * self.axis.resolution(y), blur)
         self._root = y - min(max(comparison.margin / self._slope, -LONGEST_STEP), LONGEST_STEP)
         if self._blur == 0.0:
-            is_slow = self._width() > 0.5 * width
-            if is_slow and self._was_slow:
-                self._root = math.nan
-            self._was_slow = is_slow
+            self._slow_steps = self._slow_steps + 1 if self._width() > 0.5 * width else 0
+            self._root = math.nan if self._slow_steps > MAX_SLOW_STEPS else self._root
 
     def _record(self, point: float, side: int) -> None:
         """Move the end of the bracket on which a point certainly lies."""

@@ -50,7 +50,7 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
 # and width only.
-DELTA_RTOLS = (1e-4, 1e-6, 1e-9)
+DELTA_RTOLS = (1e-4, 1e-6, 1e-8, 1e-9)
 # Relative widths of the ε of several rounds that are tried in this order, until it can be told from
 # the target. Each of them takes another profile of losses. Speed and width only.
 COMPOSED_RTOLS = (0.1, 0.01, 1e-3)
