@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.law import log
 
 # Largest number of points that one search compares, so that it ends whatever the margins are.
@@ -20,8 +21,6 @@ MAX_COMPARISONS = 200
 LONGEST_STEP = 4.0
 # Error of the margin that is expected at the next point, as a share of the step towards it.
 STEP_ERROR = 0.1
-# Distance from the estimated root at which the next point is compared, in units of the error.
-CLEAR_DISTANCE = 1.1
 # Smallest distance of a new point from an end of the bracket, as a share of its distance from the
 # estimated root: a point closer to that end would add nothing.
 DISTANCE_FROM_END = 0.2
@@ -29,8 +28,6 @@ DISTANCE_FROM_END = 0.2
 MAX_SLOW_STEPS = 2
 # Largest slope of the margin that the secant method uses, and the inverse of the smallest one.
 LARGEST_SLOPE = 50.0
-# Difference of two margins, in units of the sum of their errors, above which it tells a slope.
-CLEAR_RISE = 5.0
 # Largest y at which a count e^y is taken for a float.
 LARGEST_LOG_COUNT = 40.0
 
@@ -72,6 +69,15 @@ class Axis(ABC):
     @abstractmethod
     def resolution(self, y: float) -> float:
         """Return the distance from the root, on the scale, at which to compare."""
+
+    def enclosure(self, unsafe_end: float | None, safe_end: float | None) -> Enclosure:
+        """Enclose the axis' last point that meets the target, given the ends; None is unknown.
+
+        Here privacy falls along the numbers.
+        """
+        return Enclosure(
+            0.0 if safe_end is None else safe_end, math.inf if unsafe_end is None else unsafe_end
+        )
 
     def is_narrow(self, unsafe_end: float, safe_end: float) -> bool:
         """Return whether no point has to be compared between these two."""
@@ -146,6 +152,14 @@ class CountAxis(Axis):
         """See `Axis`."""
         return abs(safe_end - unsafe_end) <= 1 or super().is_narrow(unsafe_end, safe_end)
 
+    def enclosure(self, unsafe_end: float | None, safe_end: float | None) -> Enclosure:
+        """Enclose the fewest users that meet the target, or the most rounds."""
+        if self._sign < 0:
+            return super().enclosure(None if unsafe_end is None else unsafe_end - 1, safe_end)
+        return Enclosure(
+            1 if unsafe_end is None else unsafe_end + 1, math.inf if safe_end is None else safe_end
+        )
+
     @property
     def _sign(self) -> int:
         return 1 if self.least_private < self.most_private else -1
@@ -173,8 +187,6 @@ class AxisSearch:
         # The last point and the estimated root, on the scale; a root of NaN asks for the middle.
         self._y = self._root = math.nan
         self._slope = 1.0
-        # The smallest error of a margin so far.
-        self._error = LONGEST_STEP
         # The smallest distance from the root, on the scale, at which comparisons tell the side.
         self._blur = 0.0
         self._slow_steps = 0
@@ -198,17 +210,15 @@ class AxisSearch:
 
     def _add(self, point: float, comparison: Comparison) -> None:
         """Draw conclusions from a comparison at a point."""
-        width = self._width()
-        self._y = self.axis.scale(point)
+        width, y = self._width(), self.axis.scale(point)
+        self._y = y
         self._compared.add(point)
-        self._update_slope(comparison)
+        self._update_slope(y, comparison)
         self._record(point, comparison.side)
-        self._error = min(self._error, comparison.error)
         if comparison.side == 0:  # compare further away from the root
             blur = min(comparison.error / self._slope, LONGEST_STEP)
-            self._blur = max(2.0 * self._blur, 2.0 * self.axis.resolution(self._y), blur)
-        step = min(max(comparison.margin / self._slope, -LONGEST_STEP), LONGEST_STEP)
-        self._root = self._y - step
+            self._blur = max(2.0 * self._blur, 2.0 * self.axis.resolution(y), blur)
+        self._root = y - min(max(comparison.margin / self._slope, -LONGEST_STEP), LONGEST_STEP)
         if self._blur == 0.0:
             self._slow_steps = self._slow_steps + 1 if self._width() > 0.5 * width else 0
             self._root = math.nan if self._slow_steps > MAX_SLOW_STEPS else self._root
@@ -238,17 +248,16 @@ class AxisSearch:
             unsafe_end = self.axis.point(max(self._root, self.axis.scale(unsafe_end)))
         return self.axis.is_narrow(unsafe_end, self.safe_end)
 
-    def _update_slope(self, comparison: Comparison) -> None:
-        """Set the slope of the secant through the last two points, if their errors allow."""
+    def _update_slope(self, y: float, comparison: Comparison) -> None:
+        """Set the slope of the secant through the last two points, if their margins differ."""
         if not math.isfinite(comparison.margin):
             return
         if self._last is not None:
-            y, earlier = self._last
-            run, rise = self._y - y, comparison.margin - earlier.margin
-            is_clear = abs(rise) > CLEAR_RISE * (comparison.error + earlier.error)
-            if is_clear and rise * run > 0.0:
+            last_y, earlier = self._last
+            run, rise = y - last_y, comparison.margin - earlier.margin
+            if abs(rise) > comparison.error + earlier.error and rise * run > 0.0:
                 self._slope = min(max(rise / run, 1.0 / LARGEST_SLOPE), LARGEST_SLOPE)
-        self._last = self._y, comparison
+        self._last = y, comparison
 
     def _ends(self) -> tuple[float, float]:
         """Return the ends of the bracket on the scale; they are infinite if not known."""
@@ -271,9 +280,7 @@ class AxisSearch:
             return None
         start, end = self._ends()
         root = min(max(self._root, start), end)
-        distance = max(
-            self.axis.resolution(root), self._blur, CLEAR_DISTANCE * self._error / self._slope
-        )
+        distance = max(self.axis.resolution(root), self._blur)
         clearance = DISTANCE_FROM_END * distance
         for step in (distance, -distance, 2.0 * distance, -2.0 * distance):
             if start + clearance < root + step < end - clearance:

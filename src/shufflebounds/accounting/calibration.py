@@ -148,28 +148,18 @@ def largest_eps0(
         lambda eps0: _Deployment(require_mechanism(mechanism(eps0)), n, rounds),
         axis,
     )
-    with enclosed_so_far(lambda: _ends_of_eps0(search)):
-        search.run(start)
-    lower = search.safe_end
-    if lower is None and eps <= 2.0 * delta:
+    eps0 = search.solve(start)
+    if search.safe_end is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
             f"divergence from 0, got {delta!r}"
         )
-    if lower is None:
+    if search.safe_end is None:
         raise ValueError(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
             f"{axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
         )
-    return _ends_of_eps0(search)
-
-
-def _ends_of_eps0(search: _TargetSearch) -> Enclosure:
-    """Return the largest ε₀ shown to meet the target, and the smallest shown to miss it."""
-    return Enclosure(
-        0.0 if search.safe_end is None else search.safe_end,
-        math.inf if search.unsafe_end is None else search.unsafe_end,
-    )
+    return eps0
 
 
 def _target(eps: float, delta: float, rounds: int) -> _Target:
@@ -235,16 +225,7 @@ def fewest_users(
     search = _TargetSearch(
         _target(eps, delta, rounds), lambda n: _Deployment(mechanism, int(n), rounds), axis
     )
-
-    def users() -> Enclosure:
-        return Enclosure(
-            1 if search.unsafe_end is None else search.unsafe_end + 1,
-            math.inf if search.safe_end is None else search.safe_end,
-        )
-
-    with enclosed_so_far(users):
-        search.run(start)
-    return users()
+    return search.solve(start)
 
 
 def _blankets(mechanism: Decomposition | Randomizer) -> Mapping[str, Decomposition]:
@@ -314,16 +295,7 @@ def most_rounds(
     axis = CountAxis(validation.MAX_ROUNDS, 1, 0.0)
     target = _ComposedTarget(eps, delta, (*(x for x in COMPOSED_RTOLS if x > rtol), rtol))
     search = _TargetSearch(target, lambda rounds: _Deployment(decomposition, n, int(rounds)), axis)
-
-    def rounds() -> Enclosure:
-        return Enclosure(
-            0 if search.safe_end is None else search.safe_end,
-            math.inf if search.unsafe_end is None else search.unsafe_end - 1,
-        )
-
-    with enclosed_so_far(rounds):
-        search.run(start)
-    return rounds()
+    return search.solve(start)
 
 
 class _Deployment(NamedTuple):
@@ -500,74 +472,77 @@ def _round(deployment: _Deployment) -> Round:
 
 
 class _TargetSearch:
-    """The closest points of an axis that certainly miss and certainly meet a target.
+    """The search on an axis for the closest points that certainly miss and certainly meet a target.
 
     ``unsafe_end`` misses it and ``safe_end`` meets it; None stands for an unknown end. Blankets
     show that a mechanism meets the target, and datasets that it misses it. If these leave a gap,
-    the bound for all datasets may show that more points meet it.
+    the bound for all datasets may show that more points meet it. A decomposition shows both.
     """
 
     def __init__(
-        self,
-        target: _Target,
-        deployment_at: Callable[[float], _Deployment],
-        axis: Axis,
+        self, target: _Target, deployment_at: Callable[[float], _Deployment], axis: Axis
     ) -> None:
-        self.unsafe_end: float | None = None
-        self.safe_end: float | None = None
         self._target, self._deployment_at, self._axis = target, deployment_at, axis
+        # The searches that found the ends.
+        self._safe = self._unsafe = AxisSearch(axis)
 
-    def run(self, start: float) -> None:
-        """Find the ends; `start` estimates on the scale where the target begins to be met.
+    @property
+    def safe_end(self) -> float | None:
+        """The least private point that certainly meets the target."""
+        return self._safe.safe_end
 
-        If the work budget is spent, the ends are those that were found before.
+    @property
+    def unsafe_end(self) -> float | None:
+        """The most private point that certainly misses the target."""
+        return self._unsafe.unsafe_end
+
+    def solve(self, start: float) -> Enclosure:
+        """Return the axis' enclosure; `start` estimates the root on the scale.
+
+        If the work budget is spent, its error has the enclosure so far.
         """
-        mechanism = self._deployment_at(self._axis.point(start)).mechanism
-        blankets = AxisSearch(self._axis)
-        try:
-            blankets.run(self._by(self._target.compare_blankets), start)
-        finally:
-            self.safe_end = blankets.safe_end
-            if isinstance(mechanism, Decomposition):
-                self.unsafe_end = blankets.unsafe_end
-        if isinstance(mechanism, Decomposition):
+        with enclosed_so_far(self._enclosure):
+            self._run(start)
+        return self._enclosure()
+
+    def _enclosure(self) -> Enclosure:
+        return self._axis.enclosure(self.unsafe_end, self.safe_end)
+
+    def _run(self, start: float) -> None:
+        """Find the ends."""
+        if isinstance(self._deployment_at(self._axis.point(start)).mechanism, Randomizer):
+            self._unsafe = AxisSearch(self._axis)
+        self._safe.run(self._at(self._target.compare_blankets), start)
+        if self._unsafe is self._safe:
             return
-        datasets = AxisSearch(self._axis)
         if self.safe_end is not None:
             start = self._axis.scale(self.safe_end)
-        try:
-            datasets.run(self._by(self._target.compare_datasets), start)
-        finally:
-            self.unsafe_end = datasets.unsafe_end
+        self._unsafe.run(self._at(self._target.compare_datasets), start)
         if self.safe_end is not None:
-            self._meet_by_all_datasets()
+            self._meet_by_all_datasets(self.safe_end)
 
-    def _by(
+    def _at(
         self, compare: Callable[[_Deployment, float], Comparison]
     ) -> Callable[[float, float], Comparison]:
         """Return a comparison of points of the axis."""
         return lambda point, margin: compare(self._deployment_at(point), margin)
 
-    def _meet_by_all_datasets(self) -> None:
-        """Move ``safe_end`` to the least private point found that all datasets meet."""
+    def _meet_by_all_datasets(self, safe_end: float) -> None:
+        """Move the safe end to the least private point found that all datasets meet."""
         axis = self._axis
         if isinstance(axis, CountAxis):
             axis = replace(axis, rtol=self._target.count_rtol)
         unsafe_end = axis.least_private if self.unsafe_end is None else self.unsafe_end
-        assert self.safe_end is not None
-        if axis.is_narrow(unsafe_end, self.safe_end):
+        if axis.is_narrow(unsafe_end, safe_end):
             return
-        search = AxisSearch(axis, (unsafe_end, self.safe_end))
+        self._safe = AxisSearch(axis, (unsafe_end, safe_end))
         # The bound is mostly close to the end that datasets show.
         start = axis.scale(unsafe_end)
-        try:
-            search.run(
-                lambda x, _: self._target.compare_all_datasets(self._deployment_at(x)),
-                start + 2.02 * axis.resolution(start),
-                self._target.max_suprema,
-            )
-        finally:
-            self.safe_end = search.safe_end
+        self._safe.run(
+            self._at(lambda deployment, _: self._target.compare_all_datasets(deployment)),
+            start + 2.02 * axis.resolution(start),
+            self._target.max_suprema,
+        )
 
 
 @dataclass(frozen=True)

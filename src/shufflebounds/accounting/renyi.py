@@ -1,7 +1,7 @@
 """The Rényi divergence of shuffled reports, certified, at any real order.
 
 E_Q[(P/Q)^α] − 1 is a sum over outcomes for few users. For many users it is an integral of
-hockey-stick divergences of both orders (`renyi_curves`). docs/renyi.md proves both ends.
+hockey-stick divergences of both orders (`moment_curves`). docs/renyi.md proves both ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from shufflebounds.accounting.problem import largest_loss
 from shufflebounds.accounting.renyi_conversion import least_epsilon
-from shufflebounds.accounting.renyi_curves import MomentCurves, log1p_exp
 from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.accounting.single_shuffle import ArrayOf, checked, is_array_like
 from shufflebounds.core import validation
@@ -25,13 +24,8 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.moments import (
-    Knots,
-    few_moments,
-    finite,
-    infinite,
-    log_sum,
-)
+from shufflebounds.divergence.moment_curves import MomentCurves, log_total, upper_integrals
+from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -316,15 +310,13 @@ def _all_datasets_bound(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> 
     curve = _all_datasets_curve(both_directions(crowds), n)
     if curve is None:
         return np.full(orders.shape, np.inf)
-    parts = [curve.integrals(orders[:, None], curve, ahead=x)[1] for x in (True, False)]
-    log_moment = log_sum(np.concatenate(parts, axis=1))
-    slip = (2.0 * curve.eps.size + 64.0) * U
-    log_moment = log_moment + slip + 8.0 * U * finite(log_moment)
+    parts = [upper_integrals(orders[:, None], *curve, ahead=x) for x in (True, False)]
+    log_moment = log_total(np.concatenate(parts, axis=1), 1.0)
     return log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + UNDERFLOW_ERR
 
 
-def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> Knots | None:
-    """Return upper bounds of D of any two datasets at points of ε; None if they are trivial."""
+def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> tuple[FloatArray, FloatArray] | None:
+    """Return points of ε and upper bounds of log D of any two datasets; None if trivial."""
     end = max((sum(largest_loss(crowd.blanket())) for crowd in crowds), default=math.inf)
     if not ROUNDING_LOSS < end < math.inf:
         return None
@@ -339,7 +331,7 @@ def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> Knots | None:
     high = np.array([_largest_supremum(crowds, n, x) for x in eps[:-1].tolist()])
     with np.errstate(divide="ignore"):
         logs = np.append(np.minimum.accumulate(np.log(high)), -np.inf)
-    return Knots(crowds[0].blanket(), n, 1.0, eps, np.full(eps.size, -np.inf), logs)
+    return eps, logs
 
 
 def _largest_supremum(crowds: Sequence[Crowd], n: int, eps: float) -> float:
@@ -370,8 +362,7 @@ class _RenyiPair:
     """A decomposition and n users.
 
     ``curves`` keeps the curves that were enclosed for later orders: by 0 or 1 for inner or outer
-    ends, and by the goal. Precise curves of finite decompositions are not kept, because too many of
-    their points would serve earlier orders only.
+    ends, and by the goal.
     """
 
     decomposition: Decomposition
@@ -406,13 +397,11 @@ class _RenyiPair:
         if end_of_losses <= ROUNDING_LOSS:
             return np.zeros(orders.shape), simple_bound
         moments = _enumerated_moments(directions, self.n, orders)
-        if len(moments) < len(directions):
-            curves = self.curves.get((end, goal))
-            curves = curves or MomentCurves.of(directions, self.n, end_of_losses, goal)
-            moments = curves.moments(orders, goal)
-            if goal == COARSE_RTOL or not self.decomposition.is_finite():
-                self.curves[end, goal] = curves
-        low, high = (np.max([pair[i] for pair in moments], axis=0) for i in (0, 1))
+        if moments is None:
+            if (end, goal) not in self.curves:
+                self.curves[end, goal] = MomentCurves(directions, self.n, end_of_losses, goal)
+            moments = self.curves[end, goal].log_moments(orders)
+        low, high = moments
         low, high = (log1p_exp(x) / (orders - 1.0) for x in (low, high))
         high = np.minimum(high * (1.0 + 32.0 * U) + UNDERFLOW_ERR, simple_bound)
         return np.clip(low * (1.0 - 32.0 * U) - UNDERFLOW_ERR, 0.0, high), high
@@ -451,12 +440,16 @@ def _largest_bounds(
 
 def _enumerated_moments(
     directions: list[Decomposition], n: int, orders: FloatArray
-) -> list[tuple[FloatArray, FloatArray]]:
-    """Return bounds of log(E[(P/Q)^α] − 1) in each direction, up to one with too many outcomes."""
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return bounds of log(E[(P/Q)^α] − 1), the larger one of all directions.
+
+    The answer is None if a direction has too many outcomes.
+    """
     moments = []
     for direction in directions:
         ends = few_moments(direction, n, orders)
         if ends is None:
-            break
+            return None
         moments.append(ends)
-    return moments
+    low, high = (np.max(ends, axis=0) for ends in zip(*moments, strict=True))
+    return low, high

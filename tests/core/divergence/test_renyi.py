@@ -13,12 +13,12 @@ from strategies import decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.accounting import renyi as accounting
-from shufflebounds.accounting import renyi_curves
 from shufflebounds.accounting.renyi import renyi
 from shufflebounds.core.enclosure import reached
+from shufflebounds.divergence import moment_curves
 from shufflebounds.divergence.engine import log_divergence, log_divergences
+from shufflebounds.divergence.moment_curves import ConvexCurve
 from shufflebounds.divergence.moments import (
-    Knots,
     chord_weights_err,
     log_chord_weights,
     log_fall,
@@ -76,7 +76,7 @@ def test_sums_enclose_enumeration(case):
 def test_curves_enclose_enumeration(case, monkeypatch):
     """As with many users, from hockey-stick divergences alone."""
     decomposition, n, truth = case
-    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: [])
+    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: None)
     found = reached(lambda: renyi(decomposition, n, ORDERS))
     for value, enclosure in zip(truth, found, strict=True):
         assert enclosure.lower <= value <= enclosure.upper
@@ -121,7 +121,7 @@ def test_sums_hold_for_any_decomposition(case, orders):
 @examples(3)
 def test_curves_hold_for_any_decomposition(decomposition, n, order):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounting, "_enumerated_moments", lambda *_: [])
+        patch.setattr(accounting, "_enumerated_moments", lambda *_: None)
         assert_encloses(decomposition, n, [order])
 
 
@@ -169,7 +169,7 @@ def test_equal_entries_may_stand_for_others():
 @pytest.mark.parametrize("nudge", [0.0, 1e-12, 1e-9, 1e-7, 1e-4])
 def test_curves_that_vanish_at_once(monkeypatch, nudge):
     """D is below all floats, or their neighbours' rounding, soon beyond 0."""
-    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: [])
+    monkeypatch.setattr(accounting, "_enumerated_moments", lambda *_: None)
     a = np.array([1.0 - 1e-9, 1e-9])
     b = a * (1.0 + nudge * np.array([0.0, 1.0]))
     b /= b.sum()
@@ -306,10 +306,11 @@ def test_cells_lie_on_their_sides(data, n, order):
     # Not a rounding apart: a cell has a middle.
     inner = sorted(data.draw(st.sets(st.integers(2, 98), min_size=2, max_size=5)))
     eps = np.array([0.0, *(end * x / 100.0 for x in inner), end])
-    knots = Knots.at(decomposition, n, 1e-9, eps)
+    low, high = log_divergences(decomposition, eps[:-1], n, np.full(eps.size - 1, 1e-9))
+    curve = ConvexCurve(eps, np.append(low, -np.inf), np.append(high, -np.inf))
     pair = shuffles.pair_of(decomposition, n)
     for ahead in (True, False):
-        low, high = (np.exp(x[0]) for x in knots.integrals(np.array([[order]]), knots, ahead=ahead))
+        low, high = (np.exp(x[0]) for x in curve.integrals(np.array([[order]]), ahead=ahead))
         for i in range(eps.size - 1):
             value = integral(pair, order, eps[i], eps[i + 1], ahead)
             assert low[i] <= value * (1 + 1e-9)
@@ -332,7 +333,7 @@ def integral(pair, order, start, stop, ahead):
 
 
 def test_too_narrow_to_reach(monkeypatch):
-    monkeypatch.setattr(renyi_curves, "MAX_PASSES", 1)
+    monkeypatch.setattr(moment_curves, "MAX_PASSES", 1)
     with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
         renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
     wide = caught.value.enclosure
