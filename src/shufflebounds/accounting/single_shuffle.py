@@ -22,7 +22,7 @@ from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search, Sta
 from shufflebounds.accounting.starts import starts
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.work import enclosed_so_far
 
 T = TypeVar("T")
@@ -69,28 +69,22 @@ def delta(
     points, all are computed before an error is raised, so that the error holds all enclosures.
     """
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
-    if is_array_like(eps) or is_array_like(n):
-        losses, users = paired(("eps", eps, validation.eps), ("n", n, validation.users))
-        problems = [Problem.of(decomposition, at) for at in users]
-        within = [min(at, LARGEST_EPS) for at in losses]
-        no_enclosures = Enclosures(np.zeros(len(problems)), np.ones(len(problems)))
-        with enclosed_so_far(lambda: no_enclosures):
-            enclosures = largest_divergences(problems, within, [goal] * len(problems))
-        enclosures = [
-            p.limited(at, ends) for p, at, ends in zip(problems, losses, enclosures, strict=True)
-        ]
-        return all_or_raise(
-            enclosures,
-            [delta_shortfall(*row, rtol) for row in zip(problems, losses, enclosures, strict=True)],
-        )
-    near, far = validation.eps_between(eps)
-    n = validation.users(n)
-    if near < far:  # D falls in ε
-        return _join_ends(lambda at: delta(decomposition, at, n, rtol=rtol), far, near)
-    problem = Problem.of(decomposition, n)
-    with enclosed_so_far(lambda: Enclosure(0.0, 1.0)):
-        enclosure = problem.limited(near, problem.delta(min(near, LARGEST_EPS), goal))
-    return or_raise(enclosure, delta_shortfall(problem, near, enclosure, rtol))
+    is_array = is_array_like(eps) or is_array_like(n)
+    check = _twice(validation.eps) if is_array else validation.eps_between
+    losses, users = paired(("eps", eps, check), ("n", n, validation.users))
+    problems = [Problem.of(decomposition, at) for at in users]
+    with enclosed_so_far(lambda: _answer([Enclosure(0.0, 1.0)] * len(problems), is_array)):
+        enclosures = _between(losses, lambda at: _divergences(problems, at, goal))
+    rows = zip(problems, [near for near, _ in losses], enclosures, strict=True)
+    return _answer_or_raise(enclosures, [delta_shortfall(*row, rtol) for row in rows], is_array)
+
+
+def _divergences(problems: list[Problem], losses: list[float], goal: float) -> list[Enclosure]:
+    """Return enclosures of D at the loss of each problem; the problems differ only in n."""
+    within = [min(eps, LARGEST_EPS) for eps in losses]
+    enclosures = largest_divergences(problems, within, [goal] * len(problems))
+    rows = zip(problems, losses, enclosures, strict=True)
+    return [problem.limited(eps, enclosure) for problem, eps, enclosure in rows]
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -127,44 +121,30 @@ def epsilon(
     and the errors are those of `questions.epsilon`.
     """
     checked_rtol = None if rtol is None else validation.rtol(rtol)
-    if is_array_like(n) or is_array_like(delta):
-        users, targets = paired(("n", n, validation.users), ("delta", delta, validation.delta))
-        problems = [Problem.of(decomposition, at) for at in users]
-        no_enclosures = Enclosures(np.zeros(len(problems)), np.full(len(problems), math.inf))
-        with enclosed_so_far(lambda: no_enclosures):
-            enclosures = _roots(problems, targets, checked_rtol)
-        return all_or_raise(
-            enclosures,
-            [
-                epsilon_shortfall(*row, rtol)
-                for row in zip(problems, targets, enclosures, strict=True)
-            ],
-        )
-    small, large = validation.delta_between(delta)
-    n = validation.users(n)
-    if small < large:  # ε falls in δ
-        return _join_ends(lambda at: epsilon(decomposition, n, at, rtol=rtol), large, small)
-    problem = Problem.of(decomposition, n)
-    with enclosed_so_far(lambda: Enclosure(0.0, problem.largest_loss())):
-        (enclosure,) = _roots([problem], [small], checked_rtol)
-    return or_raise(enclosure, epsilon_shortfall(problem, small, enclosure, rtol))
+    is_array = is_array_like(n) or is_array_like(delta)
+    check = _twice(validation.delta) if is_array else validation.delta_between
+    users, targets = paired(("n", n, validation.users), ("delta", delta, check))
+    problems = [Problem.of(decomposition, at) for at in users]
+    widest = [Enclosure(0.0, problem.largest_loss()) for problem in problems]
+    with enclosed_so_far(lambda: _answer(widest, is_array)):
+        enclosures = _between(targets, lambda at: _roots(problems, at, checked_rtol))
+    rows = zip(problems, [small for small, _ in targets], enclosures, strict=True)
+    return _answer_or_raise(enclosures, [epsilon_shortfall(*row, rtol) for row in rows], is_array)
 
 
-def _join_ends(evaluate: Callable[[float], Enclosure], below: float, above: float) -> Enclosure:
-    """Return the lower end of the enclosure at `below` and the upper end of that at `above`.
+def _twice(check: Callable[[object], float]) -> Callable[[object], tuple[float, float]]:
+    """Return a check of floats that gives the same float as both neighbours of the argument."""
+    return lambda value: (check(value),) * 2
 
-    Raises PrecisionError with both ends if either evaluation raises it.
-    """
-    ends, shortfall = [], None
-    for at in (below, above):
-        try:
-            ends.append(evaluate(at))
-        except WorkError as error:  # its enclosure is that of one point only
-            raise WorkError(str(error)) from None
-        except PrecisionError as error:
-            ends.append(error.enclosure)
-            shortfall = str(error)
-    return or_raise(Enclosure(ends[0].lower, ends[1].upper), shortfall)
+
+def _between(
+    pairs: list[tuple[float, float]], evaluate: Callable[[list[float]], list[Enclosure]]
+) -> list[Enclosure]:
+    """Return enclosures of a quantity that falls, at points between the two floats of each pair."""
+    left, right = (list(x) for x in zip(*pairs, strict=True))
+    above = evaluate(left)
+    below = above if left == right else evaluate(right)
+    return [Enclosure(x.lower, y.upper) for x, y in zip(below, above, strict=True)]
 
 
 def _roots(problems: list[Problem], deltas: list[float], rtol: float | None) -> list[Enclosure]:
@@ -289,13 +269,6 @@ def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
     return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
 
 
-def or_raise(enclosure: Enclosure, shortfall: str | None) -> Enclosure:
-    """Return the enclosure; raise PrecisionError if `shortfall` is a message."""
-    if shortfall is not None:
-        raise PrecisionError(shortfall, enclosure)
-    return enclosure
-
-
 def enclosures_of(enclosures: Sequence[Enclosure]) -> Enclosures:
     """Return the enclosures of all points together."""
     return Enclosures(
@@ -303,18 +276,21 @@ def enclosures_of(enclosures: Sequence[Enclosure]) -> Enclosures:
     )
 
 
-def all_or_raise(enclosures: list[Enclosure], shortfalls: list[str | None]) -> Enclosures:
-    """Return the enclosures of all points; raise PrecisionError if there are messages.
+def _answer(enclosures: list[Enclosure], is_array: bool) -> Enclosure | Enclosures:
+    """Return the enclosures of an array, or the only one."""
+    return enclosures_of(enclosures) if is_array else enclosures[0]
 
-    The error quotes the first message and the number of messages.
-    """
-    ends = enclosures_of(enclosures)
+
+def _answer_or_raise(
+    enclosures: list[Enclosure], shortfalls: list[str | None], is_array: bool
+) -> Enclosure | Enclosures:
+    """Return the answer; raise PrecisionError with the first message if there are messages."""
+    answer = _answer(enclosures, is_array)
     messages = [shortfall for shortfall in shortfalls if shortfall is not None]
     if messages:
-        raise PrecisionError(
-            f"{messages[0]} (so at {len(messages)} of {len(enclosures)} points)", ends
-        )
-    return ends
+        count = f" (so at {len(messages)} of {len(enclosures)} points)" if is_array else ""
+        raise PrecisionError(messages[0] + count, answer)
+    return answer
 
 
 def delta_shortfall(
