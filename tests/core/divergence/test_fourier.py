@@ -1,21 +1,22 @@
 """The certified engine against enumeration, binomial sums and 50-digit arithmetic."""
 
 import math
+from functools import partial
 
 import mpmath as mp
 import numpy as np
 import pytest
-from engines import fourier, overlap
+from engines import by_engine, fourier, overlap
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact
-from strategies import examples
+from strategies import decompositions, examples
 
 from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
 from shufflebounds.divergence import characteristic as characteristic_module
 from shufflebounds.divergence.characteristic import TiltedLaws, characteristic
 from shufflebounds.divergence.convex_order import compress
-from shufflebounds.divergence.fourier import single_bounds
+from shufflebounds.divergence.fourier import fourier_bounds, single_bounds
 from shufflebounds.divergence.law import Law, law_at, log_mgf, tilt
 from shufflebounds.divergence.saddlepoint import tilting_point
 from shufflebounds.divergence.series import log_sizes, series_terms
@@ -235,6 +236,17 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     low, high = single_bounds(g, n, rtol)
     assert below[0] <= high
     assert low <= above[1]
+
+
+@given(st.data(), st.integers(1, 6), st.floats(0.0, 1.0))
+@examples(60)
+def test_where_an_upper_bound_is_enough_it_holds(data, n, eps):
+    """Chernoff's bound is all there is if every E[S₊] is small enough."""
+    decomposition = data.draw(decompositions())
+    small_enough = partial(fourier_bounds, enough=np.array([np.inf]))
+    assert (
+        exact(decomposition, eps, n).lower <= by_engine(small_enough, decomposition, eps, n).upper
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
