@@ -104,7 +104,8 @@ def _error(point: TiltedLaws, t: FloatArray) -> FloatArray:
     # |e^{itg} − 1| is at most t|g| and at most 2.
     turned = np.minimum(t * float(relative @ size), 2.0 * float(relative.sum()))
     # Weights left out count in full, twice.
-    return turned + t * absolute + (2.0 * float(point.left_out) + 2.0**-1000)
+    bound = turned + t * absolute + (2.0 * float(point.left_out) + 2.0**-1000)
+    return bound * (1.0 + 1e-9)
 
 
 def _turns(t: FloatArray, g: FloatArray) -> NDArray[np.complex128]:

@@ -69,37 +69,40 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Goals:
-    """How narrow bounds of log E[S₊] should be at P points, and where they may be wide.
+    """How narrow bounds of log E[S₊] should be at P points, and where they may be wide; (P,).
 
-    All have shape (P,): numbers of users, relative widths to aim at, targets from which it is
-    enough to know that E[S₊] is far (NaN if there is none), and values below which it is
-    negligible.
+    ``n`` are numbers of users and ``rtol`` relative widths to aim at. It is enough to know that
+    E[S₊]/n is beyond e^{±`FAR_OFF`} times ``delta`` (NaN if there is no such target), or that log
+    E[S₊] is below ``log_negligible``.
     """
 
     n: FloatArray
     rtol: FloatArray
-    log_target: FloatArray
+    delta: FloatArray
     log_negligible: FloatArray
 
     @staticmethod
     def of(n: FloatArray, rtol: FloatArray, delta: FloatArray) -> Goals:
         """Return goals for D at `n` users; `delta` are the targets of D."""
-        with np.errstate(divide="ignore"):
-            return Goals(n, rtol, np.log(n * delta), np.log(n * SMALLEST))
+        return Goals(n, rtol, delta, np.log(n * SMALLEST))
 
     def at(self, rows: NDArray) -> Goals:
         """Return the goals of some points, by their indices or a mask."""
         return Goals(*(x[rows] for x in vars(self).values()))
 
+    def beside(self, part: FloatArray) -> Goals:
+        """Return the goals for what D has beside a `part` of it, (P,)."""
+        return replace(self, delta=np.where(self.delta > part, self.delta - part, np.nan))
+
     def floor(self) -> FloatArray:
-        """Return values below which an upper bound is enough."""
-        return np.fmax(self.log_target - FAR_OFF, self.log_negligible)
+        """Return values of log E[S₊] below which an upper bound is enough."""
+        return np.fmax(np.log(self.n * self.delta) - FAR_OFF, self.log_negligible)
 
     def unmet(self, low: FloatArray, high: FloatArray, finest: FloatArray) -> NDArray[np.bool_]:
         """Return where bounds are too wide, though they could be narrower than `finest`."""
-        is_decided = (high < self.floor()) | (low > self.log_target + FAR_OFF)
+        is_low, is_high = high < self.floor(), low > np.log(self.n * self.delta) + FAR_OFF
         is_narrow = high - low <= np.maximum(np.maximum(self.rtol, finest), FINEST)
-        unmet: NDArray[np.bool_] = ~(is_decided | is_narrow)
+        unmet: NDArray[np.bool_] = ~(is_low | is_high | is_narrow)
         return unmet
 
 
@@ -129,7 +132,8 @@ def divergences(
     decomposition
         (a, b, c).
     eps, n, rtol
-        Points (ε, n) and the relative widths to aim at, shape (P,); `n` are whole numbers.
+        Points (ε, n) and the relative widths to aim at, shape (P,); 0 ≤ ε ≤ 690, and `n` are whole
+        numbers.
     target
         The δ, if any, from which it is enough to know that D is far.
     one_try
@@ -264,6 +268,7 @@ def _parts(
     apart = excess(decomposition, growth, alone)
     low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
     log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
+    goals = goals.beside(apart[1])
     wide = np.flatnonzero(high - low > goals.rtol * high)
     if wide.size:
         # Values may be too far apart for floats.

@@ -90,7 +90,7 @@ def fourier_bounds(
     enough = np.full(n.shape, -np.inf) if enough is None else enough
     for part in (rows[i : i + size] for i in range(0, rows.size, size)):
         points = TiltedLaws.of(law.at(part), n[part], theta[part])
-        # Finer than round-off allows would only cost time.
+        # Round-off allows nothing finer, and keeps the errors of the series below this.
         goals = np.maximum(np.maximum(rtol[part], 4.0 * points.n * points.log_mgf_err), FINEST)
         tails = _tails(points, goals)
         high[part] = np.where(points.usable(), _chernoff_bounds(points), np.inf)
@@ -204,7 +204,7 @@ def scaled_logs(
     slip = err + 8.0 * U * (1.0 + abs(log_scale)) + 16.0 * U * smoothed
     power = exponent * math.log(2.0)
     low, high = (
-        end + log_scale + smoothed + side * (slip + 8.0 * U * abs(end))
+        end + log_scale + smoothed + side * (slip + 8.0 * U * abs(end)) if end > -math.inf else end
         for side, end in zip((-1.0, 1.0), map(log, ends), strict=True)
     )
     # log n is at most 35.

@@ -34,16 +34,16 @@ def mean_bounds(sums: ModeSums, window: Window) -> tuple[float, float, float]:
 
     The bounds are infinite where round-off leaves nothing.
     """
-    if not all(map(math.isfinite, sums)):
-        return -math.inf, math.inf, 0.0
     # 1/P = h/2π; the step h is exact, π is not.
     unit = window.step / (2.0 * math.pi)
     value, value_err, density, density_err = (x * unit for x in sums)
     value_err = value_err * (1.0 + 1e-9) + window.cut_value + 8.0 * U * abs(value)
     density_err = density_err * (1.0 + 1e-9) + window.cut_density + 8.0 * U * abs(density)
     smoothing = window.eta**2 * (density + density_err) * (1.0 + 8.0 * U)
-    upper = max(0.0, value + value_err) * (1.0 + 4.0 * U)
+    upper = (value + value_err) * (1.0 + 4.0 * U)
     lower = (value - value_err - window.wrap - smoothing) * (1.0 - 4.0 * U)
+    if not (0.0 < upper < math.inf and math.isfinite(lower)):
+        return -math.inf, math.inf, 0.0
     return lower, upper, smoothing
 
 
@@ -56,14 +56,14 @@ def mode_sums(point: TiltedLaws, window: Window) -> ModeSums:
         away, err = characteristic(point, window.step, first, min(CHUNK, count - first))
         t = np.arange(float(first), float(first + away.size)) * window.step
         log_bound = log_sizes(away, err, n, eta * t)
-        needed = np.flatnonzero(log_bound > log_negligible)
+        needed = np.flatnonzero(~(log_bound <= log_negligible))
         terms = series_terms(away[needed], err[needed], log_bound[needed], t[needed], n, theta, eta)
         sums += [term.sum() for term in terms]
         sizes += [np.abs(term).sum() for term in terms[::2]]
         summed += needed.size
         skipped += away.size - needed.size
-    # A sum of N terms in chunks loses less than this share of their sizes.
-    rounding = (min(summed, CHUNK) + summed / CHUNK + 4.0) * U
+    # A sum of sums of at most `CHUNK` terms each loses less than this share of their sizes.
+    rounding = (min(summed, CHUNK) + math.ceil(count / CHUNK) + 4.0) * U
     value, value_err, density, density_err = sums.tolist()
     # Σ 2/(θ² + t²) over all modes is at most π/(θh) + 2/θ².
     charge = window.negligible * (1.0 + 1e-9)
@@ -79,7 +79,7 @@ def log_sizes(
 ) -> FloatArray:
     """Return upper bounds of log |φ_X|, from φ − 1 and its error and from ηt; all of shape (N,)."""
     square = 2.0 * away.real + (away.real * away.real + away.imag * away.imag)
-    # The 16 u are more than the roundings of a modulus close to 1.
+    # The 16 u are more than the roundings under the root for every modulus up to 1.
     ceiling = np.sqrt(np.maximum(1.0 + square, 0.0) + 16.0 * U) + err
     return n * np.log(np.minimum(ceiling, 1.0)) - 0.5 * damping**2
 
@@ -126,11 +126,13 @@ def _power(
         slip = n * (
             away_err / modulus
             + U * (2.0 * np.abs(log_square) + 4.0 * squares + 6.0 * np.abs(angle))
-        ) + U * (80.0 + 4.0 * (np.abs(turns) + drift + np.abs(log_size)))
+        ) + U * (80.0 + 4.0 * (np.abs(turns) + np.abs(log_size)) + 8.0 * drift)
         size, bound = np.exp(log_size), np.exp(log_bound) * (1.0 + 1e-9)
         # |φ̃ⁿ − φⁿ| ≤ (|φ̃| + Δ)ⁿ − |φ̃|ⁿ ≤ |φ̃|ⁿ (e^{nΔ/|φ̃|} − 1). The true power is in the disc of
         # radius `bound`, so that a point outside comes closer to it at the border of the disc.
-        err = np.fmin(size * np.expm1(slip), 2.0 * bound)
+        # A power that underflows says nothing of its error.
+        err = np.where(log_size > -700.0, size * np.expm1(slip), np.inf)
+        err = np.fmin(err, 2.0 * bound)
         size = np.fmin(size, bound)
     cosine, sine = away_from_one(turns + drift)
     return size + size * cosine, size * sine, err

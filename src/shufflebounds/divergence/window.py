@@ -56,7 +56,8 @@ class Chernoff:
 class Window:
     """The grid of frequencies mh, 0 ≤ m ≤ modes, and what it costs to stop there.
 
-    ``size`` is the E f(X) that the window suits. ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value``
+    ``size`` is the estimate of E f(X) for which its losses are small: should E f(X) turn out to be
+    much less, another window is needed. ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value``
     and ``cut_density`` the modes beyond the grid in the sums for E f and for the density at 0.
     ``negligible`` is a size of |φ_X| that matters to neither.
     """
@@ -105,7 +106,7 @@ class Window:
         wrap = _wrap(theta, period, right_end, outside)
         # E f loses less than the density does, whose share is η² of it.
         cut = math.sqrt(2.0 * max(1.0, math.log(eta / (3.0 * allowed))))
-        # The numbers of modes must be exact, too.
+        # Fewer than 2³³ modes keep every mh exact.
         if not cut / step < 1e9 * eta:
             return None
         modes = max(1, math.ceil(cut / (eta * step)))
@@ -116,7 +117,10 @@ class Window:
 
 
 def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
-    """Bound of E f^P(X) − E f(X) when X is in [right_end − period, right_end] but for `outside`."""
+    """Bound of E f^P(X) − E f(X) when X is in [right_end − period, right_end] but for `outside`.
+
+    It needs 1/θ ≤ right_end ≤ period.
+    """
     q = math.exp(-theta * period)
     copies = period * q / (1.0 - q) ** 2
     # f falls beyond 1/θ, and right_end lies there.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles import exact
 from strategies import decompositions, examples
 
-from shufflebounds import KRR, RAPPOR, Decomposition, Joint, standard_clone, subsample
+from shufflebounds import KRR, RAPPOR, Decomposition, Joint, epsilon, standard_clone, subsample
 from shufflebounds.divergence import characteristic as characteristic_module
 from shufflebounds.divergence.characteristic import TiltedLaws, characteristic
 from shufflebounds.divergence.convex_order import compress
@@ -236,6 +236,27 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     low, high = single_bounds(g, n, rtol)
     assert below[0] <= high
     assert low <= above[1]
+
+
+def test_a_power_that_underflows_says_nothing_of_its_error():
+    """Its size would be 0, times any factor, while the truth may be as large as e^{−40}."""
+    away, off, t, n = np.array([math.expm1(-746e-6)]), np.array([706e-6]), np.zeros(1), 1e6
+    log_bound = log_sizes(away + 0j, off, n, t)
+    value, _, _, density_err = series_terms(away + 0j, off, log_bound, t, n, 1.0, 0.0)
+    assert value[0] == 0.0
+    assert density_err[0] >= math.exp(log_bound[0]) > 1e-18
+
+
+def test_a_target_close_to_what_nobody_hides_is_reached():
+    """An output that only one input has adds its mass to every D, and δ may be just above it."""
+    blanket, shown = KRR(k=3, eps0=2.0).blanket(), 2.0**-20
+    a, b, c = (x * (1.0 - shown) for x in (blanket.a, blanket.b, blanket.c))
+    both = Decomposition([*a, shown, 0.0], [*b, 0.0, shown], [*c, 0.0, 0.0], 1e-15)
+    found = epsilon(both, 10_000, shown * (1.0 + 1e-4))
+    assert found.relative_width <= 1e-4
+    # It is the ε of what others hide, at what is left of δ.
+    hidden = epsilon(blanket, 10_000, 1e-4 * shown / (1.0 - shown))
+    assert overlap(found, hidden)
 
 
 @given(st.data(), st.integers(1, 6), st.floats(0.0, 1.0))
