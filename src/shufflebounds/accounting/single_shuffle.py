@@ -74,12 +74,12 @@ def delta(
     losses, users = paired(("eps", eps, check), ("n", n, validation.users))
     problems = [Problem.of(decomposition, at) for at in users]
     with enclosed_so_far(lambda: _answer([Enclosure(0.0, 1.0)] * len(problems), is_array)):
-        enclosures = _between(losses, lambda at: _divergences(problems, at, goal))
+        enclosures = _at_neighbours(losses, lambda at: _deltas(problems, at, goal))
     rows = zip(problems, [near for near, _ in losses], enclosures, strict=True)
     return _answer_or_raise(enclosures, [delta_shortfall(*row, rtol) for row in rows], is_array)
 
 
-def _divergences(problems: list[Problem], losses: list[float], goal: float) -> list[Enclosure]:
+def _deltas(problems: list[Problem], losses: list[float], goal: float) -> list[Enclosure]:
     """Return enclosures of D at the loss of each problem; the problems differ only in n."""
     within = [min(eps, LARGEST_EPS) for eps in losses]
     enclosures = largest_divergences(problems, within, [goal] * len(problems))
@@ -127,7 +127,7 @@ def epsilon(
     problems = [Problem.of(decomposition, at) for at in users]
     widest = [Enclosure(0.0, problem.largest_loss()) for problem in problems]
     with enclosed_so_far(lambda: _answer(widest, is_array)):
-        enclosures = _between(targets, lambda at: _roots(problems, at, checked_rtol))
+        enclosures = _at_neighbours(targets, lambda at: _roots(problems, at, checked_rtol))
     rows = zip(problems, [small for small, _ in targets], enclosures, strict=True)
     return _answer_or_raise(enclosures, [epsilon_shortfall(*row, rtol) for row in rows], is_array)
 
@@ -137,7 +137,7 @@ def _twice(check: Callable[[object], float]) -> Callable[[object], tuple[float, 
     return lambda value: (check(value),) * 2
 
 
-def _between(
+def _at_neighbours(
     pairs: list[tuple[float, float]], evaluate: Callable[[list[float]], list[Enclosure]]
 ) -> list[Enclosure]:
     """Return enclosures of a quantity that falls, at points between the two floats of each pair."""

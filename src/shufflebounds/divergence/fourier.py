@@ -92,7 +92,7 @@ def fourier_bounds(
         points = TiltedLaws.of(law.at(part), n[part], theta[part])
         # Round-off allows nothing finer, and keeps the errors of the series below this.
         goals = np.maximum(np.maximum(rtol[part], 4.0 * points.n * points.log_mgf_err), FINEST)
-        tails = _tails(points, goals)
+        tails = _chernoff_tails(points, goals)
         high[part] = np.where(points.usable(), _chernoff_bounds(points), np.inf)
         needed = points.usable() & (high[part] > enough[part])
         for i in np.flatnonzero(needed).tolist():
@@ -124,7 +124,7 @@ def _chernoff_bounds(points: TiltedLaws) -> FloatArray:
     return bounds
 
 
-def _tails(points: TiltedLaws, rtol: FloatArray) -> list[tuple[Chernoff, Chernoff]]:
+def _chernoff_tails(points: TiltedLaws, rtol: FloatArray) -> list[tuple[Chernoff, Chernoff]]:
     """Return Chernoff's bounds of S above and below at each point, for losses of about `rtol`."""
     log_tail = np.log(LOSS_SHARE * rtol)[:, None, None]
     theta, k_theta, k_theta_err, n, spread = (
