@@ -182,8 +182,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
     """Bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
-    n, rtol = float(goal.n[0]), float(goal.rtol[0])
-    tilted = tilt(law, tilting_point(law, n))
+    tilted = tilt(law, tilting_point(law, float(goal.n[0])))
     cells = FIRST_CELLS
     low, high, is_short = -math.inf, math.inf, True
     while is_short:
@@ -192,7 +191,8 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
         share = replace(goal, rtol=goal.rtol * (SERIES_SHARE if is_short else 1.0))
         below, above = (_short_law_bounds(x.as_row(), share, one_try) for x in laws)
         low, high = max(low, float(below[0][0])), min(high, float(above[1][0]))
-        if high - low <= rtol or high - low > WORTHWHILE * gap:
+        is_met = not goal.unmet(*np.array([[low], [high], [0.0]]))
+        if is_met or high - low > WORTHWHILE * gap:
             break
         cells *= REFINEMENT
     return low, high
