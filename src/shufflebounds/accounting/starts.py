@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from shufflebounds.accounting.problem import Problem, mean_square
 from shufflebounds.accounting.root_search import Start
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.largest_draw import largest_draw_estimate
-from shufflebounds.divergence.saddlepoint import largest_estimate
+from shufflebounds.divergence.saddlepoint import log_estimate
 
 # Most Newton steps to a root of the estimates of log D − log δ. A typical one takes four.
 MAX_START_STEPS = 60
@@ -30,32 +28,33 @@ LARGEST_DRAW_STEPS = 16
 SMALLEST_START = 1e-14
 
 
-def starts(problems: Sequence[Problem], delta: Sequence[float], end: float) -> list[Start]:
-    """Where to look for the smallest ε with D(ε) ≤ δ, in [0, end], of problems differing in n only.
+def starts(
+    decomposition: Decomposition, n: FloatArray, delta: FloatArray, end: float
+) -> list[Start]:
+    """Return where to look in [0, end] for the smallest ε with D(ε) ≤ δ, of each n and δ, (P,).
 
     The start is 0 where even D(0) seems to be small enough.
     """
-    directions = problems[0].outer
-    n, target = np.array([float(problem.n) for problem in problems]), np.log(np.array(delta))
-    eps, slope, doubt = _saddlepoint_roots(directions, n, target, end)
-    rows = zip(problems, delta, eps.tolist(), slope.tolist(), doubt.tolist(), strict=True)
+    target = np.log(delta)
+    eps, slope, doubt = _saddlepoint_roots(decomposition, n, target, end)
+    rows = zip(*(x.tolist() for x in (n, target, eps, slope, doubt)), strict=True)
     return [
         Start(*start)
         if start[2] < LARGEST_DOUBT or not start[0] < end
-        else _largest_draw_start(directions, problem.n, math.log(target_delta), end, start[1])
-        for problem, target_delta, *start in rows
+        else _largest_draw_start(decomposition, int(users), log_delta, end, start[1])
+        for users, log_delta, *start in rows
     ]
 
 
 def _saddlepoint_roots(
-    directions: list[Decomposition], n: FloatArray, target: FloatArray, end: float
+    decomposition: Decomposition, n: FloatArray, target: FloatArray, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Roots of the larger saddlepoint estimate, its slopes there, and its errors; shape (P,)."""
+    """Roots of the saddlepoint estimate, its slopes there, and its errors; shape (P,)."""
     with np.errstate(all="ignore"):
-        guess = np.minimum(_normal_eps(directions[0], n, target), 0.9 * end)
+        guess = np.minimum(_normal_eps(decomposition, n, target), 0.9 * end)
         low, high = np.zeros(n.shape), np.full(n.shape, end)
         for _ in range(MAX_START_STEPS):
-            estimate = largest_estimate(directions, guess, n)
+            estimate = log_estimate(decomposition, guess, n)
             excess = estimate.log - target
             low, high = np.where(excess > 0.0, guess, low), np.where(excess > 0.0, high, guess)
             newton = guess - excess / estimate.slope
@@ -86,12 +85,12 @@ def _normal_eps(decomposition: Decomposition, n: FloatArray, target: FloatArray)
 
 
 def _largest_draw_start(
-    directions: list[Decomposition], n: int, target: float, end: float, slope: float
+    decomposition: Decomposition, n: int, target: float, end: float, slope: float
 ) -> Start:
     """From the root of the estimates that see rare, large draws, by halving in log ε."""
 
     def excess(eps: float) -> float:
-        return max(largest_draw_estimate(outer, eps, n) for outer in directions) - target
+        return largest_draw_estimate(decomposition, eps, n) - target
 
     low, high = min(SMALLEST_START, 0.5 * end), end
     if excess(low) <= 0.0:
@@ -104,3 +103,10 @@ def _largest_draw_start(
     above, below = excess(low), excess(high)
     slope = (below - above) / (high - low) if math.isfinite(below) else slope
     return Start(low, slope, LARGEST_DRAW_DOUBT)
+
+
+def mean_square(decomposition: Decomposition) -> float:
+    """Return E G² at ε = 0, which is the variance of G."""
+    values, masses = decomposition.gparv(0.0)
+    with np.errstate(over="ignore"):
+        return float(masses @ values**2)

@@ -1,0 +1,154 @@
+"""D(ε) of a decomposition in one order, (a, b, c), as a profile: the leaf of all others.
+
+`divergence.engine` encloses D at given points. Its root is found by `accounting.root_search`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search
+from shufflebounds.accounting.starts import starts
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.engine import divergences
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.saddlepoint import log_estimate
+from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile
+
+# Share of the requested relative width for the search of the inner decomposition, and of the outer.
+# Both together add at most half of that width to the gap between the two.
+GAP_SHARE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Direction(Profile):
+    """D(ε) of (a, b, c) for numbers of users ``n``, shape (P,)."""
+
+    decomposition: Decomposition
+    n: FloatArray
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return int(self.n.size)
+
+    @cached_property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`: the largest log a/b."""
+        return sum(largest_loss(self.decomposition))
+
+    @cached_property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.array([delta_limit(self.decomposition, int(n)) for n in self.n.tolist()])
+
+    def at(self, rows: Any) -> Direction:
+        """See `Profile`."""
+        return replace(self, n=self.n[rows])
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        within = np.minimum(eps, LARGEST_EPS)
+        aims = np.broadcast_to(np.asarray(rtol, dtype=np.float64), eps.shape)
+        lower, upper = divergences(self.decomposition, within, self.n, aims, target)
+        # D does not rise, and does not fall below its limit.
+        lower = np.where(eps > LARGEST_EPS, np.minimum(self.limits, upper), lower)
+        is_zero = eps >= self.end
+        return Ends.of(np.where(is_zero, 0.0, lower), np.where(is_zero, 0.0, upper), self.name)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        ceiling = np.broadcast_to(ceiling, delta.shape)
+        lower, upper = np.array(ceiling), np.array(ceiling)
+        never = self.limits > delta
+        lower[never], upper[never] = ceiling[never], ceiling[never]
+        rows = np.flatnonzero(~never)
+        bounded = rows[np.isfinite(ceiling[rows])]
+        if bounded.size:
+            rough = self.at(bounded).deltas(ceiling[bounded], COARSE_RTOL, delta[bounded])
+            rows = np.setdiff1d(rows, bounded[rough.lower > delta[bounded]])
+        for i, enclosure in zip(rows, self.at(rows)._searched(delta[rows], rtol), strict=True):
+            lower[i], upper[i] = enclosure.lower, enclosure.upper
+        return Ends.of(lower, upper, self.name)
+
+    def _searched(self, delta: FloatArray, rtol: float) -> Iterator[Enclosure]:
+        """Yield enclosures of the roots; D is evaluated at many points at once."""
+        if not delta.size:
+            return
+        targets = delta.tolist()
+        first = starts(self.decomposition, self.n, delta, min(self.end, LARGEST_EPS))
+        searches = [Search(*row, self.end, rtol) for row in zip(targets, first, strict=True)]
+        while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
+            rows = np.array([i for i, _ in active])
+            eps, aims = (np.array([probe[k] for _, probe in active]) for k in (0, 1))
+            ends = self.at(rows).deltas(eps, aims, delta[rows])
+            enclosures = zip(active, ends.enclosures(), strict=True)
+            for i, group in groupby(enclosures, key=lambda pair: pair[0][0]):
+                pairs = list(group)
+                probes: list[Probe] = [probe for (_, probe), _ in pairs]
+                searches[i].add(probes, [enclosure for _, enclosure in pairs])
+        yield from (search.enclosure() for search in searches)
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return log_estimate(self.decomposition, np.minimum(eps, LARGEST_EPS), self.n).log
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        first = starts(self.decomposition, self.n, delta, min(self.end, LARGEST_EPS))
+        return np.array([start.eps for start in first])
+
+
+def pair(decomposition: Decomposition, n: FloatArray, name: str = "") -> Interval:
+    """Return the larger D(ε) of both orders of a decomposition, with an inner and an outer profile."""
+    sides = [
+        Max([Direction(order[end], n, name) for order in decomposition.directions])
+        for end in (0, 1)
+    ]
+    return Interval(sides[0], sides[0] if decomposition.is_finite() else sides[1])
+
+
+def largest_loss(decomposition: Decomposition) -> tuple[float, float]:
+    """Return the largest log a/b and its largest rounding error; (inf, 0) where some b is 0."""
+    a, b = (x[decomposition.a > 0.0] for x in (decomposition.a, decomposition.b))
+    if not b.all():
+        return math.inf, 0.0
+    loss = max(0.0, float(np.max(np.log(a / b))))
+    return loss, 2.1 * decomposition.rel_err + 8.0 * U * (1.0 + loss)
+
+
+def delta_limit(decomposition: Decomposition, n: int) -> float:
+    """Return a lower bound of D at every ε for n users, from outputs with b = 0."""
+    a, b, c = decomposition.a, decomposition.b, decomposition.c
+    reveals, err = b == 0.0, decomposition.rel_err
+    if not reveals.any():
+        return 0.0
+    visible = float(a[reveals & (c == 0.0)].sum())
+    hidden = float(a[reveals & (c > 0.0)].sum())
+    outside_mass = math.fsum([1.0, *(-c[~reveals]).tolist()])
+    outside_mass -= (err + 8.0 * U) * (1.0 - outside_mass) + 8.0 * U * outside_mass
+    if hidden > 0.0 and outside_mass > 0.0:
+        visible += hidden * math.exp((n - 1) * math.log(outside_mass) * (1.0 + 1e-12))
+    return visible * (1.0 - 1e-9 - err)

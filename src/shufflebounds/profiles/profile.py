@@ -1,0 +1,341 @@
+"""The privacy profile: δ(ε) as a certified falling curve, and the largest or smallest of several.
+
+Everything that is known of a mechanism is a profile: one order of a pair of datasets, the blanket,
+the bound for all datasets, the clone, several rounds. A *profile* here is P such curves at once, one
+for each number of users; P is mostly 1. Each falls, and is convex in e^ε.
+
+A question is asked of the curve by `Profile.deltas` (δ at ε) and `Profile.roots` (the smallest ε
+with δ(ε) ≤ δ). The root of the largest of several curves is the largest of their roots, and that of
+the smallest is the smallest: a part is only asked if it may decide.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import enclosed_so_far
+
+# Relative width of δ to which a part is known first, which mostly shows that it does not decide.
+COARSE_RTOL = 0.05
+# Relative gap between an upper bound and a lower one below which no further upper bound is tried: it
+# would hardly be smaller.
+SUFFICIENT_GAP = 3e-4
+# Share by which one bound must be smaller than another to be named as the one that decides.
+NAMED_GAIN = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Certified lower and upper ends of P numbers, shape (P,), and the names of what decided them."""
+
+    lower: FloatArray
+    upper: FloatArray
+    names: NDArray[np.object_]
+
+    @staticmethod
+    def of(lower: FloatArray, upper: FloatArray, name: str) -> Ends:
+        """Return ends that one profile decided."""
+        return Ends(lower, upper, np.full(upper.shape, name, dtype=object))
+
+    def where(self, rows: NDArray[np.bool_], other: Ends) -> Ends:
+        """Return these ends with those of `other`, which has the marked rows only, in their place."""
+        ends = [x.copy() for x in vars(self).values()]
+        for mine, theirs in zip(ends, vars(other).values(), strict=True):
+            mine[rows] = theirs
+        return Ends(*ends)
+
+    def at(self, rows: Any) -> Ends:
+        """Return the ends of some rows."""
+        return Ends(*(x[rows] for x in vars(self).values()))
+
+    def largest(self, other: Ends) -> Ends:
+        """Return the largest of each two numbers; the name is that of the larger lower end."""
+        names = np.where(other.lower > self.lower, other.names, self.names)
+        lower, upper = np.maximum(self.lower, other.lower), np.maximum(self.upper, other.upper)
+        return Ends(lower, upper, names)
+
+    def smallest(self, other: Ends) -> Ends:
+        """Return the smallest of each two numbers; `other` is named unless it is clearly larger."""
+        is_larger = other.upper > self.upper * (1.0 + NAMED_GAIN)
+        names = np.where(is_larger, self.names, other.names)
+        lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
+        return Ends(lower, upper, names)
+
+    def enclosures(self) -> Enclosures:
+        """Return the ends as enclosures."""
+        return Enclosures(np.minimum(self.lower, self.upper), self.upper)
+
+
+class Profile(ABC):
+    """P curves δ(ε), ε ≥ 0, each of which falls and is convex in e^ε.
+
+    ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
+    0, inf if no such ε is known.
+    """
+
+    name: str
+    end: float
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number P of curves."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> FloatArray:
+        """Lower bounds of δ at every ε, from reports that only one input can produce; (P,)."""
+
+    @abstractmethod
+    def at(self, rows: Any) -> Self:
+        """Return the curves of some rows, given by indices (which may repeat) or a mask."""
+
+    @abstractmethod
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """Return ends of δ of each curve at an ε ≥ 0 of its own, shape (P,).
+
+        They aim at a relative width of `rtol`, and hold whatever width they reach. They may be wide
+        where δ is far from `target`, or where it is hardly above `floor`, a lower bound of the
+        answer.
+        """
+
+    @abstractmethod
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """Return ends of the smallest ε at which each curve is at most its δ > 0, shape (P,).
+
+        Only roots between `floor` and `ceiling` matter. A root that is certainly beyond `ceiling`
+        is returned as `ceiling`. Both ends are inf where no ε will do.
+        """
+
+    @abstractmethod
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """Return estimates of log δ at an ε of each curve, (P,). They bound nothing."""
+
+    @abstractmethod
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """Return estimates of the roots at δ, (P,). They bound nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Several(Profile):
+    """What the largest and the smallest of several profiles have in common."""
+
+    parts: Sequence[Profile]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ValueError("parts must be one or more profiles, got none")
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return self.parts[0].size
+
+    def at(self, rows: Any) -> Self:
+        """See `Profile`."""
+        return replace(self, parts=[part.at(rows) for part in self.parts])
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`; the first part stands for all."""
+        return self.parts[0].guesses(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Max(Several):
+    """The largest of several profiles.
+
+    An upper bound needs all of its parts. A lower bound does not: if ``is_selective``, parts that
+    seem to be smaller than others are left out.
+    """
+
+    is_selective: bool = False
+
+    @property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return max(part.end for part in self.parts)
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.asarray(np.max([part.limits for part in self.parts], axis=0))
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return np.asarray(np.max([part.estimates(eps) for part in self.parts], axis=0))
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        if len(self.parts) == 1:
+            return self.parts[0].deltas(eps, rtol, target, floor)
+        rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
+        parts = self._ranked(eps)
+        best = parts[0].deltas(eps, rtol, target, floor)
+        for part in parts[1:]:
+            rough = part.deltas(eps, np.maximum(rtol, COARSE_RTOL), target, floor)
+            is_open = rough.upper > np.maximum(best.lower, floor)
+            is_open &= rough.upper - rough.lower > rtol * rough.upper
+            if is_open.any():
+                rows = part.at(is_open)
+                points = (x[is_open] for x in (eps, rtol, target, floor))
+                rough = rough.where(is_open, rows.deltas(*points))
+            best = best.largest(rough)
+        return best
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`; one δ of another part mostly shows that its root is no larger."""
+        if len(self.parts) == 1:
+            return self.parts[0].roots(delta, rtol, floor, ceiling)
+        floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
+        first, *others = self._ranked(self.guesses(delta))
+        best = first.roots(delta, rtol, floor, ceiling)
+        for part in others:
+            is_open = best.upper < ceiling
+            if self.is_selective and is_open.any():
+                is_open = is_open & (
+                    part.estimates(np.minimum(best.lower, part.end)) > np.log(delta)
+                )
+            if is_open.any():
+                rows, open_delta = part.at(is_open), delta[is_open]
+                ends = rows.deltas(best.upper[is_open], COARSE_RTOL, open_delta)
+                is_open[is_open] = ends.upper > open_delta
+            if is_open.any():
+                rows = part.at(is_open)
+                points = delta[is_open], rtol, floor[is_open], ceiling[is_open]
+                best = best.where(is_open, best.at(is_open).largest(rows.roots(*points)))
+        return best
+
+    def _ranked(self, eps: FloatArray) -> list[Profile]:
+        """Return the parts by falling estimates of δ at ε."""
+        logs = [float(np.mean(np.maximum(part.estimates(eps), -1e4))) for part in self.parts]
+        return [self.parts[i] for i in np.argsort([-x for x in logs], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class Min(Several):
+    """The smallest of several profiles, as of several upper bounds.
+
+    The parts are asked in their order, until one is close to the lower bound.
+    """
+
+    @property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return min(part.end for part in self.parts)
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.asarray(np.min([part.limits for part in self.parts], axis=0))
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return np.asarray(np.min([part.estimates(eps) for part in self.parts], axis=0))
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
+        best = Ends.of(np.ones(eps.shape), np.ones(eps.shape), self.name)
+        for part in self.parts:
+            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP)
+            if not rows.any():
+                break
+            with _enclosed(floor, best):
+                points = (x[rows] for x in (eps, rtol, target, floor))
+                best = best.where(rows, best.at(rows).smallest(part.at(rows).deltas(*points)))
+        return best
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
+        best = Ends.of(ceiling, ceiling, self.name)
+        for part in self.parts:
+            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP)
+            if not rows.any():
+                break
+            with _enclosed(floor, best):
+                points = delta[rows], rtol, floor[rows], best.upper[rows]
+                best = best.where(rows, best.at(rows).smallest(part.at(rows).roots(*points)))
+        return best
+
+
+def _enclosed(floor: FloatArray, best: Ends) -> Any:
+    """Give a `WorkError` of the context the best bounds so far."""
+
+    def enclosure() -> Enclosure | Enclosures:
+        enclosures = Enclosures(np.minimum(floor, best.upper), best.upper)
+        return enclosures if len(enclosures) > 1 else enclosures[0]
+
+    return enclosed_so_far(enclosure)
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Two profiles between which the truth lies: two datasets attain ``lower``; ``upper`` is proven.
+
+    They are the same object where the truth itself is known, as for a finite decomposition.
+    """
+
+    lower: Profile
+    upper: Profile
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both profiles are the same."""
+        return self.lower is self.upper
+
+    def at(self, rows: Any) -> Interval:
+        """Return the curves of some rows."""
+        lower = self.lower.at(rows)
+        return Interval(lower, lower if self.is_exact else self.upper.at(rows))
+
+
+def named(profiles: Iterable[Profile], name: str) -> list[Profile]:
+    """Return the profiles under another name."""
+    return [replace(profile, name=name) for profile in profiles]  # type: ignore[type-var]
