@@ -500,8 +500,8 @@ class Composed:
             raise PrecisionError(
                 f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
                 f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; a larger "
-                "rtol would help",
+                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for"
+                f"{validation.rtol_advice(enclosure.relative_width)}",
                 enclosure,
             )
         return enclosure

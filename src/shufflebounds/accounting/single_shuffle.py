@@ -319,9 +319,10 @@ def _shortfall(
     goal = DEFAULT_RTOL if rtol is None else rtol
     if enclosure.relative_width <= goal or not problem.promises(rtol):
         return None
-    advice = "a larger rtol" if problem.is_finite() else "more cells or a larger rtol"
+    others = () if problem.is_finite() else ("more cells",)
+    advice = validation.rtol_advice(enclosure.relative_width, *others)
     return (
         f"{quantity}, n = {problem.n} is known only to lie in "
         f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-        f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; {advice} would help"
+        f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for{advice}"
     )

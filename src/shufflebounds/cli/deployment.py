@@ -171,6 +171,11 @@ class Deployment:
         assert self.rounds is not None
         return self.rounds + sum(rounds for _, rounds in self.also)
 
+    @property
+    def has_one_round(self) -> bool:
+        """Whether there is a single round; False if the number of rounds is sought."""
+        return self.rounds is not None and self.times == 1
+
     def setting(self, **target: Any) -> Setting:
         """Return the setting of bounds of the `protocol`, with the target."""
         rounds = 1 if self.also else self.rounds

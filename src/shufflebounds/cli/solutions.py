@@ -106,7 +106,8 @@ def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answe
         return answer
     ends = f"[{answer.enclosure.lower!r}, {answer.enclosure.upper!r}]"
     shortfall = f"known only to lie in {ends}: relative width {width:.1e} where rtol = {rtol:g}"
-    return replace(answer, shortfall=f"{shortfall} was asked for; a larger rtol would help")
+    advice = validation.rtol_advice(width)
+    return replace(answer, shortfall=f"{shortfall} was asked for{advice}")
 
 
 def solve_eps0(

@@ -43,7 +43,7 @@ class CoordinatePair:
 
 
 class Randomizer(ABC):
-    """A local randomizer: a channel from one user's value to one report.
+    """A local randomizer: a map from one user's value to the law of one report.
 
     A mechanism of your own is a frozen dataclass of its parameters, which checks them on
     construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is

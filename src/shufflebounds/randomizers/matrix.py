@@ -225,7 +225,9 @@ def _check_matrix(rows: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"P must have at least two rows, got {len(matrix)}")
     for x, row in enumerate(matrix.tolist()):
         if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
-            raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
+            raise ValueError(
+                f"P must have rows that sum to 1, got {math.fsum(row):.13g} in row {x}"
+            )
     return matrix
 
 

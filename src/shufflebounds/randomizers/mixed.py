@@ -38,6 +38,10 @@ _MAX_PARTS_OF_CROWDS = 4
 class Parallel(Composition):
     """Parallel composition: a user runs one of the parts, drawn by weight.
 
+    Every user draws the part afresh for each report, in secret. For groups of users with fixed
+    parts, ask about each group by itself, with the number of its members as n: every user has the
+    epsilon of the own group, and all users have the largest.
+
     Parameters
     ----------
     parts
@@ -152,6 +156,9 @@ def _subsets(size: int) -> Iterator[tuple[int, ...]]:
 @dataclass(frozen=True)
 class Subsampled(Composition):
     """Poisson subsampling: a user takes part with a fixed probability, else reports ⊥.
+
+    Over several rounds, the sample is drawn again in every round. A panel, which is drawn once and
+    kept, has a larger epsilon: ask about it by itself, with the number of its members as n.
 
     Parameters
     ----------

@@ -662,6 +662,13 @@ epsilon --round 3: did you mean --rounds?
 epsilon no-eps0 --epsilon0 4: No such option '--epsilon0'; did you mean --eps0?
 epsilon no-n --users 9: did you mean --n?
 epsilon --days 9: did you mean --rounds?
+epsilon --epsilon 4:
+    No such option '--epsilon'; this command takes no epsilon, and --eps0 is that of one report;
+risk no-delta --eps 4: this command takes no epsilon
+choose ALONE --eps 1 --values 4 --k-joint 2: no such option '--k-joint'; `
+mechanisms no-mechanism no-k no-eps0 no-n no-delta grr: Error: 'grr' is not known; did you mean krr?
+frobnicate no-mechanism no-k no-eps0 no-n no-delta:
+    No such command 'frobnicate'. `shufflebounds -h` lists the commands.
 epsilon --mechanism olh: did you mean local_hash?
 delta no-delta --epsilon 0.4: No such option '--epsilon'; did you mean --eps?
 delta: No such option '--delta'; `root delta -h` lists the options.
@@ -709,8 +716,8 @@ curve no-n --plot x.gif: must end in .pdf or .png or .svg
 check: Missing option '--eps'
 risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
 renyi no-delta: Missing option '--order'
-choose ALONE --eps 1: one of --values and --numbers must be given, and not both
-choose ALONE --eps 1 --values 4 --numbers: one of --values and --numbers must be given, and not both
+choose ALONE --eps 1: give either --values or --numbers
+choose ALONE --eps 1 --values 4 --numbers: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --dropout 1: dropout must leave a user who reports, got 1.0
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports

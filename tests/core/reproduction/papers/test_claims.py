@@ -442,7 +442,8 @@ def test_a_claim_without_one_measure_is_refused(fields):
 
 def page(curves, seconds=None):
     shown = {name: evidence(frame) for name, frame in curves.items()}
-    return claims_page.text(INTRODUCTION, judging.check(CLAIMS, shown, seconds), shown)
+    judged = judging.check(CLAIMS, shown, seconds)
+    return claims_page.text("Su, Cheng and Wang 2026", INTRODUCTION, judged, shown)
 
 
 def test_the_page_and_the_table_have_every_claim():
