@@ -1,5 +1,6 @@
 """Claims: what is measured, when it counts as reproduced, and the page that says so."""
 
+import inspect
 import math
 
 import numpy as np
@@ -428,6 +429,9 @@ def test_every_claim_has_a_judge_or_says_that_it_has_no_measure(paper):
     for claim in claims:
         has_measure = claim.compare is not None or claim.function is not None
         assert has_measure != claim.measure.startswith("None: ")
+        if claim.function is not None:
+            (data,) = inspect.signature(claim.function).parameters.values()
+            assert data.annotation == ("pd.DataFrame" if claim.timed else "Evidence")
 
 
 TWO = {kind: {"bound": "upper", "others": ["clone"]} for kind in ("saves", "exceeds")}

@@ -267,7 +267,7 @@ def linear_time(_: Evidence) -> Judgement:
     )
 
 
-def seconds(_: Evidence) -> Judgement:
+def seconds(_: pd.DataFrame) -> Judgement:
     """The algorithm for 10⁸ users at the four ε₀ of Table 5."""
     levels = (1.0, 3.0, 5.0, 7.0)
     parameters = Timed(eps0=levels, n=(10**8,), delta={"over_n": 0.01}, iterations=(20,))
