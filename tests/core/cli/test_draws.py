@@ -5,6 +5,10 @@ import json
 import pytest
 from commands import run, succeed
 
+from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.notes import warnings
+from shufflebounds.randomizers.description import parse
+
 SAMPLED = ("--mechanism", "krr", "--k", "2", "--rate", "0.1")
 SETTING = {"eps0": "1", "n": "20", "delta": "0.01", "eps": "0.1", "order": "2"}
 NEEDS = {
@@ -13,8 +17,6 @@ NEEDS = {
     "renyi": ("eps0", "n", "order"),
     "check": ("eps0", "n", "delta", "eps"),
     "risk": ("eps0", "n"),
-    "users": ("eps0", "delta", "eps"),
-    "eps0": ("n", "delta", "eps"),
     "rounds": ("eps0", "n", "delta", "eps"),
 }
 AGAIN = "The sample is drawn again in every round: this does not hold for a panel"
@@ -38,6 +40,14 @@ def test_a_sample_of_many_rounds_is_drawn_again(command):
     printed = words(run(command, *SAMPLED, *asked(command), *rounds, "--rtol", "0.1").stdout)
     assert AGAIN in printed
     assert "Ask about a panel by itself" not in printed
+
+
+@pytest.mark.parametrize("sought", ["eps0", "n", "rounds"])
+def test_searches_warn_as_well(sought):
+    """They print the warnings on the deployment, whose number is left out."""
+    given = {"eps0": 1.0, "n": 20, "rounds": 2, sought: None}
+    deployment = Deployment(mechanism=parse({"type": "krr", "k": 2}), rate=0.1, **given)
+    assert [AGAIN in note for note in warnings(deployment)] == [True]
 
 
 def test_the_json_says_it_once():
