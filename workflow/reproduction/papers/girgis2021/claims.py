@@ -21,7 +21,6 @@ from reproduction.papers.judging import Judgement, Measure, judge_cases
 from reproduction.papers.points import (
     Evidence,
     enclosures,
-    excess,
     one_minus,
     point_table,
     ratio,
@@ -65,14 +64,6 @@ def upper_above_lower(evidence: Evidence) -> pd.DataFrame:
 
 def _divergence(evidence: Evidence, bound: str) -> pd.DataFrame:
     return enclosures(evidence.curves, bound, quantity="renyi")
-
-
-def accounting_above_profile(evidence: Evidence) -> pd.DataFrame:
-    """ε by exact Rényi accounting / ε of the composed profile − 1, of the same decomposition."""
-    pairs = (("clone_renyi", "clone"), ("blanket_renyi", "blanket"))
-    return point_table(
-        pd.concat(excess(*(enclosures(evidence.curves, name) for name in pair)) for pair in pairs)
-    )
 
 
 def saved_of_published(evidence: Evidence) -> pd.DataFrame:
@@ -180,5 +171,4 @@ MEASURES: Mapping[str, Measure] = {
     "below_advanced": saved_of_published,
     "eightfold": saved_of_published,
     "tenfold": saved_of_subsampled,
-    "accounting": accounting_above_profile,
 }

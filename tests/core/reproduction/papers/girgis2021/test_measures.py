@@ -107,25 +107,20 @@ def test_composition():
     shown = curves(
         *(("girgis_upper", "epsilon", 1.0, 10**6, rounds, 0.5, 0.5) for rounds in (99, 100)),
         *(("clone_advanced", "epsilon", 1.0, 10**6, rounds, 4.0, 4.0) for rounds in (99, 100)),
-        ("clone_renyi", "epsilon", 1.0, 10**6, 100, 0.33, 0.33),
-        ("clone", "epsilon", 1.0, 10**6, 100, 0.3, 0.3),
     )
     [point] = CLAIMS["below_advanced_exact"].compare.points(shown).itertuples()
     assert (point.low, point.detail) == (0.875, "T = 100")
     [point] = claims.saved_of_published(shown).itertuples()
     baseline = claims.published_composition(1.0, 10**6, 1e-8, 100)
     assert (point.low, point.detail) == (1.0 - 0.5 / baseline, "T = 100")
-    [point] = claims.accounting_above_profile(shown).itertuples()
-    assert point.low == pytest.approx(0.1)
     gains = ("below_advanced", "below_advanced_exact", "eightfold", "eightfold_exact")
-    judged = check(CLAIMS.values(), dict.fromkeys((*gains, "accounting"), shown))
+    judged = check(CLAIMS.values(), dict.fromkeys(gains, shown))
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
     assert verdicts["below_advanced"] == verdicts["below_advanced_exact"] == REPRODUCED
     assert verdicts["eightfold_exact"] == REPRODUCED
     # 0.5 is an eighth of 4, but only a fourth of the baseline.
     assert 1.5 < baseline < 2.5
     assert verdicts["eightfold"] == NOT_REPRODUCED
-    assert verdicts["accounting"] == NOT_REPRODUCED
     assert verdicts["converted"] == verdicts["gap"] == NOT_MEASURED
     assert IN_PART not in verdicts.values()
 
@@ -139,6 +134,5 @@ def test_nothing_to_compare():
         CLAIMS["below_advanced_exact"].compare.points,
         claims.saved_of_published,
         claims.saved_of_subsampled,
-        claims.accounting_above_profile,
     ):
         assert measure(shown).empty
