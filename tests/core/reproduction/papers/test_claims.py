@@ -406,7 +406,7 @@ def test_an_epsilon_of_zero_is_no_division_by_zero():
 
 
 # Claims about points that no curve shows.
-COMPUTED = ("uniform_others", "four_point_clone")
+COMPUTED = ("uniform_others", "four_point_clone", "strictly_tighter")
 
 
 def test_an_empty_frame_is_not_measured():

@@ -68,43 +68,16 @@ def _divergence(evidence: Evidence, bound: str) -> pd.DataFrame:
 
 def saved_of_published(evidence: Evidence) -> pd.DataFrame:
     """1 − ε by Theorem 3.1 / ε by `published_composition`, of `MANY_ROUNDS` or more."""
-    return _saved(evidence.curves, "girgis_upper")
-
-
-def saved_of_subsampled(evidence: Evidence) -> pd.DataFrame:
-    """1 − ε by exact Rényi accounting / ε by `published_composition`, of users who are sampled."""
-    curves = evidence.curves
-    tables = [_saved(curves.iloc[:0], "blanket_renyi")]
-    for name, mechanism in evidence.mechanisms.items():
-        fields = mechanism.plain()
-        if fields.get("type") == "subsample":
-            rows = curves[curves["mechanism"] == name]
-            tables.append(_saved(rows, "blanket_renyi", float(fields["rate"])))
-    return pd.concat(tables)
-
-
-def _saved(curves: pd.DataFrame, bound: str, rate: float = 1.0) -> pd.DataFrame:
-    """1 − ε(bound) / ε by `published_composition`, of `MANY_ROUNDS` or more."""
-    ours = enclosures(curves, bound)
+    ours = enclosures(evidence.curves, "girgis_upper")
     ours = ours[ours.index.get_level_values("rounds") >= MANY_ROUNDS]
     settings = ours.index.to_frame()[["eps0", "n", "delta", "rounds"]].to_numpy().tolist()
-    theirs = [
-        published_composition(eps0, n, delta, rounds, rate) for eps0, n, delta, rounds in settings
-    ]
+    theirs = [published_composition(*setting) for setting in settings]
     return point_table(saving(ours, ours.assign(low=theirs, high=theirs)))
 
 
-def published_composition(
-    eps0: float, n: float, delta: float, rounds: float, rate: float = 1.0
-) -> float:
-    """ε of rounds by the clone's closed form and advanced composition, which share δ evenly.
-
-    Of users who take part with probability `rate`, a round has as many as are expected, and the ε
-    of a round falls to log(1 + rate·(e^ε − 1)) while its δ is multiplied by `rate`.
-    """
-    round_delta = delta / (2.0 * rounds * rate)
-    shuffled = clone_closed_form(eps0, round(rate * n), round_delta).upper
-    eps = math.log1p(rate * math.expm1(shuffled))
+def published_composition(eps0: float, n: float, delta: float, rounds: float) -> float:
+    """ε of rounds by the clone's closed form and advanced composition, which share δ evenly."""
+    eps = clone_closed_form(eps0, int(n), delta / (2.0 * rounds)).upper
     return eps * math.sqrt(-2.0 * rounds * math.log(delta / 2.0)) + rounds * eps * math.expm1(eps)
 
 
@@ -170,5 +143,4 @@ MEASURES: Mapping[str, Measure] = {
     "gap": upper_above_lower,
     "below_advanced": saved_of_published,
     "eightfold": saved_of_published,
-    "tenfold": saved_of_subsampled,
 }

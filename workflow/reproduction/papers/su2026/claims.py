@@ -260,7 +260,7 @@ def gparv_range(_: Evidence) -> Judgement:
         holds,
         "settings",
         f"the range is {percentage(min(widths), up=False)} to {percentage(max(widths), up=True)} "
-        "as wide as that of Balle et al.",
+        "of the one that Balle et al. give",
     )
 
 

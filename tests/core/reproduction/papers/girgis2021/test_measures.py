@@ -95,14 +95,6 @@ def test_the_published_baseline(eps0, rounds, expected):
     assert found == pytest.approx(expected, rel=5e-4)
 
 
-def test_the_published_baseline_of_sampled_users():
-    """1000 users are too few at ε₀ = 3: only sampling hides, with log(1 + (e³ − 1)/100)."""
-    eps = math.log1p(0.01 * math.expm1(3.0))
-    expected = eps * math.sqrt(200.0 * math.log(2e5)) + 100 * eps * math.expm1(eps)
-    found = claims.published_composition(3.0, 10**5, 1e-5, 100, 0.01)
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
 def test_composition():
     shown = curves(
         *(("girgis_upper", "epsilon", 1.0, 10**6, rounds, 0.5, 0.5) for rounds in (99, 100)),
@@ -133,6 +125,5 @@ def test_nothing_to_compare():
         CLAIMS["structure"].compare.points,
         CLAIMS["below_advanced_exact"].compare.points,
         claims.saved_of_published,
-        claims.saved_of_subsampled,
     ):
         assert measure(shown).empty
