@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
+from shufflebounds.accounting.composition import round_of
 from shufflebounds.cli.deployment import Deployment, shown_eps0
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -22,6 +23,25 @@ def warnings(deployment: Deployment) -> list[str]:
     protocol = deployment.sample
     source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
     return [source.caveat] if source.caveat else []
+
+
+def untried_bound(deployment: Deployment) -> list[str]:
+    """Return a note if the bound for all datasets is not part of the best proven bound."""
+    protocol = deployment.sample
+    if not isinstance(protocol, SingleMessage):
+        return []
+    randomizer, is_composed = protocol.randomizer, deployment.rounds is None or deployment.times > 1
+    if is_composed and deployment.n is not None:
+        crowds = round_of(randomizer, deployment.honest, 1).crowds
+    else:
+        crowds = randomizer.crowds()
+    if crowds:
+        return []
+    return [
+        "The bound for all datasets was not tried, so the best proven bound may be larger than "
+        "necessary. It needs crowds, which list all inputs of the other users. "
+        f"{randomizer.label} has none, or too many (docs/tutorial.md)."
+    ]
 
 
 def notes_on(deployment: Deployment) -> list[str]:

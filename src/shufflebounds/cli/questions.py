@@ -20,7 +20,7 @@ from shufflebounds.cli.answers import (
     table_of_bounds,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.notes import large_delta, notes_on, warnings, without_shuffler
+from shufflebounds.cli.notes import large_delta, notes_on, untried_bound, warnings, without_shuffler
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
@@ -102,6 +102,7 @@ class Question:
         }
         delta = claimed if self.name == "delta" else target.get("delta")
         large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
+        untried = untried_bound(deployment)
         shortfall = _wide_answers_error(answers)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
@@ -112,8 +113,8 @@ class Question:
                 *self._without_shuffler(deployment, claimed),
             ],
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
-            notes=[*notes_on(deployment), *large, *notes],
-            warnings=[*warnings(deployment), *large, *more_warnings],
+            notes=[*notes_on(deployment), *untried, *large, *notes],
+            warnings=[*warnings(deployment), *untried, *large, *more_warnings],
             bounds=tuple(answers),
             deployment=deployment,
             shortfall=shortfall,

@@ -66,6 +66,7 @@ class KRR(Randomizer):
 
     # The values may change places.
     composable = True
+    pairs_are_proven = True
 
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
@@ -155,6 +156,7 @@ class HadamardResponse(DomainRandomizer):
 
     LARGEST_MATRIX = 1024
     NAME = "Hadamard response"
+    pairs_are_proven = True
 
     def blanket(self) -> Decomposition:
         """Return the blanket for K columns; Table 2 of the paper has its limit for K → ∞.
@@ -250,6 +252,8 @@ class Duchi(Randomizer):
     >>> sb.Duchi(np.log(3.0)).matrix().round(4).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
+
+    pairs_are_proven = True
 
     eps0: float
 

@@ -290,6 +290,7 @@ class Subset(_Sets):
 
     # A permutation of the values does not change the mechanism.
     composable = True
+    pairs_are_proven = True
     items = 1
 
     eps0: float
@@ -343,6 +344,8 @@ class HadamardBlocks(MatchingRandomizer):
     >>> sb.HadamardBlocks(np.log(3.0), blocks=2, domain_size=2).matrix().round(4).tolist()
     [[0.5, 0.1667, 0.1667, 0.1667], [0.1667, 0.1667, 0.5, 0.1667]]
     """
+
+    pairs_are_proven = True
 
     eps0: float
     blocks: int = field(metadata={"help": "number of blocks, at least 2"})
@@ -491,6 +494,8 @@ class PrivSet(_Sets):
     >>> sb.PrivSet(np.log(3.0), domain_size=3, items=2, subset_size=1).matrix()[0].round(4).tolist()
     [0.4286, 0.4286, 0.1429]
     """
+
+    pairs_are_proven = True
 
     eps0: float
     domain_size: int = field(metadata={"help": "number of items, at least 2"})
