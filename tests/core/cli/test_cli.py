@@ -35,7 +35,6 @@ from shufflebounds.cli.values import REAL
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
-from shufflebounds.curves.plotting import looks as styles
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.registry import Reports
@@ -515,7 +514,6 @@ def test_a_curve_is_the_table_of_the_library():
 
 
 def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
-    assert set(BOUNDS) <= set(styles.BOUND_LOOKS)
     # That of a protocol's authors says nothing of a mechanism; datasets of many are not enumerated.
     known = [
         name
