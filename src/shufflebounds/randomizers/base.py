@@ -49,7 +49,7 @@ class Randomizer(ABC):
     A mechanism of your own is a frozen dataclass of its parameters, which checks them on
     construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is
     its ε₀ if it is ε₀-LDP, else None. It is no argument if the other parameters determine it. A
-    field's metadata may hold a ``help`` and an ``example`` value for the command line.
+    field's metadata may hold a ``help`` for the command line and an ``example`` for tests.
     `shufflebounds.randomizers.registry` lists the mechanisms.
 
     If it has a ``matrix()`` of probabilities R(x)(y), with a row for every input (or for inputs of

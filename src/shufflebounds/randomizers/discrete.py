@@ -329,7 +329,7 @@ class Collision(Randomizer):
     """
 
     eps0: float
-    items: int = field(metadata={"help": "items of a user, at least 1"})
+    items: int = field(metadata={"help": "items of a user, at least 1", "example": 2})
     hash_values: int = field(metadata={"help": "number of hash values, more than items"})
     domain_size: int | None = field(
         default=None, metadata={"help": "number of items, which only estimates depend on"}

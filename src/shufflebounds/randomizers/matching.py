@@ -297,7 +297,10 @@ class Subset(_Sets):
     domain_size: int = field(metadata={"help": "number of values, at least 2"})
     subset_size: int | None = field(
         default=None,
-        metadata={"help": "values in a report; if left out, domain_size/e^eps0 rounded up"},
+        metadata={
+            "help": "values in a report; if left out, domain_size/e^eps0 rounded up",
+            "example": 2,
+        },
     )
 
     def __post_init__(self) -> None:
@@ -499,8 +502,8 @@ class PrivSet(_Sets):
 
     eps0: float
     domain_size: int = field(metadata={"help": "number of items, at least 2"})
-    items: int = field(metadata={"help": "items of a user, at least 1"})
-    subset_size: int = field(metadata={"help": "items in a report, at least 1"})
+    items: int = field(metadata={"help": "items of a user, at least 1", "example": 2})
+    subset_size: int = field(metadata={"help": "items in a report, at least 1", "example": 2})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,7 @@
 """The console command: its numbers, how they are rounded, and one sentence for every mistake."""
 
 import csv
+import dataclasses
 import hashlib
 import html
 import io
@@ -573,9 +574,12 @@ def test_mechanisms_are_listed_with_their_parameters():
 # That of a matrix is tested in test_matrix_cli.py.
 @pytest.mark.parametrize("name", sorted({*registry.mechanism_names()} - {"matrix"}))
 def test_every_parameter_of_a_mechanism_is_an_option(name):
-    values = {"domain": "rounded", "others": 1.0, "cap": 0.25, "subset_size": 2, "items": 2}
-    values |= {"x0": 0.25, "x1": 0.75, "noise": 0.25}
-    own = {parameter: values.get(parameter, 5) for parameter in parameters(name)}
+    """Values are the examples of the fields or, if a field has none, fit its type."""
+    fields = {field.name: field.metadata for field in dataclasses.fields(registry.mechanism(name))}
+    own = {
+        parameter: fields[parameter].get("example", {int: 5, float: 0.25}.get(entry.type))
+        for parameter, entry in parameters(name).items()
+    }
     given = [part for name in own for part in (flag(name), str(own[name]))]
     options = ("--mechanism", name, *given, "--eps0", "1", "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own
@@ -640,7 +644,7 @@ epsilon krr: unexpected extra argument (krr); every option has a name, such as -
 epsilon no-mechanism: missing option '--mechanism'
 epsilon no-eps0: eps0 is missing
 epsilon --mechanism rapor: did you mean rappor
-epsilon --mechanism x: is not one of blh, collision
+epsilon --mechanism x: is not one of NAMES
 epsilon no-k: k is missing; krr needs: k
 epsilon --domain-size 5: --k of krr is given twice; --k and --domain-size mean the same
 epsilon --mechanism laplace:
@@ -648,7 +652,7 @@ epsilon --mechanism laplace:
 epsilon --also 5: '5' is not N:T
 epsilon --part 1: --part must be a share, a mechanism and its parameters
 epsilon no-k --mechanism joint: Missing option '--part' of joint
-epsilon no-k --mechanism joint --part x: --part 'x': mechanism must be one of blh, collision
+epsilon no-k --mechanism joint --part x: --part 'x': mechanism must be one of NAMES
 epsilon no-k --mechanism joint --part 0.5: --part must be a share, a mechanism
 epsilon no-k --mechanism joint --part krr: --part 'krr': k is missing; krr needs: k
 epsilon no-k --mechanism joint --part "krr k=3 k=4": --k of krr is given twice
@@ -726,7 +730,11 @@ epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
 epsilon ALONE --protocol binary_sum --claim x.json:
     --claim needs reports that verify/verify.py defines
 epsilon ALONE --protocol binary: 'binary' is not known; did you mean binary_sum?
-""".replace("ALONE", "no-mechanism no-k no-eps0")
+"""
+MISTAKES = MISTAKES.replace("ALONE", "no-mechanism no-k no-eps0")
+MISTAKES = MISTAKES.replace("NAMES", ", ".join(registry.mechanism_names()[:2]))
+    "ALONE", "no-mechanism no-k no-eps0"
+)
 
 
 @pytest.mark.parametrize("mistake", re.split(r"\n(?! )", MISTAKES.strip()))

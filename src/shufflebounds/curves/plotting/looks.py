@@ -176,6 +176,7 @@ def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
         look = replace(look, marker=free[(variant - 1) % len(free)])
         is_known = mechanism in MECHANISM_LOOKS if mechanism else bound in BOUND_LOOKS
         if not is_known and not look.is_hollow:
-            colors = [*_FAMILIES]
+            # The families that are drawn least often come first.
+            colors = [*_FAMILIES][-2::-1]
             look = replace(look, color=colors[(variant - 1) % len(colors)])
     return look
