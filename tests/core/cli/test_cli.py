@@ -585,6 +585,22 @@ def test_every_parameter_of_a_mechanism_is_an_option(name):
     assert answer("epsilon", *options)["parameters"] == own
 
 
+def test_an_answer_says_where_the_bound_for_all_datasets_was_not_tried():
+    note = "The bound for all datasets was not tried"
+    asked = ("--eps0", "2", "--n", "1000", "--delta", "1e-6")
+    collision = ("--mechanism", "collision", "--items", "2", "--hash-values", "8", *asked)
+    for question in (
+        ("epsilon", *collision),
+        ("epsilon", *collision, "--rounds", "2"),
+        ("epsilon", "--protocol", "dump", "--domain-size", "5", "--flip", "0.2", *asked[2:]),
+        ("epsilon", "--mechanism", "krr", "--k", "3", *asked),
+    ):
+        assert (note in succeed(*question).stdout) == ("collision" in question)
+    result = run("check", *collision, "--eps", "0.27")
+    assert result.exit_code == 4
+    assert note in result.stdout
+
+
 def test_bounds_are_listed_with_what_they_are():
     listed = {entry["name"]: entry for entry in json.loads(succeed("bounds", "--json").stdout)}
     assert list(listed) == list(BOUNDS)
@@ -733,8 +749,6 @@ epsilon ALONE --protocol binary: 'binary' is not known; did you mean binary_sum?
 """
 MISTAKES = MISTAKES.replace("ALONE", "no-mechanism no-k no-eps0")
 MISTAKES = MISTAKES.replace("NAMES", ", ".join(registry.mechanism_names()[:2]))
-    "ALONE", "no-mechanism no-k no-eps0"
-)
 
 
 @pytest.mark.parametrize("mistake", re.split(r"\n(?! )", MISTAKES.strip()))
