@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
+from shufflebounds.accounting.composition import round_of
 from shufflebounds.cli.deployment import Deployment, shown_eps0
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -45,6 +46,25 @@ def _warnings_on_draws(deployment: Deployment) -> list[str]:
             "the part that they drew first."
         )
     return notes
+
+
+def untried_bound(deployment: Deployment) -> list[str]:
+    """Return a note if the bound for all datasets is not part of the best proven bound."""
+    protocol = deployment.sample
+    if not isinstance(protocol, SingleMessage):
+        return []
+    randomizer, is_composed = protocol.randomizer, deployment.rounds is None or deployment.times > 1
+    if is_composed and deployment.n is not None:
+        crowds = round_of(randomizer, deployment.honest, 1).crowds
+    else:
+        crowds = randomizer.crowds()
+    if crowds:
+        return []
+    return [
+        "The bound for all datasets was not tried, so the best proven bound may be larger than "
+        "necessary. It needs crowds, which list all inputs of the other users. "
+        f"{randomizer.label} has none, or too many (docs/tutorial.md)."
+    ]
 
 
 def notes_on(deployment: Deployment) -> list[str]:

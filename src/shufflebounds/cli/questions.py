@@ -24,6 +24,7 @@ from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
     notes_on,
+    untried_bound,
     warnings,
     without_shuffler,
 )
@@ -110,6 +111,7 @@ class Question:
         large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
         eps = claimed if self.name == "epsilon" else target.get("eps")
         large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
+        untried = untried_bound(deployment)
         shortfall = _wide_answers_error(answers)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
@@ -120,8 +122,8 @@ class Question:
                 *self._without_shuffler(deployment, claimed),
             ],
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
-            notes=[*notes_on(deployment), *large, *notes],
-            warnings=[*warnings(deployment), *large, *more_warnings],
+            notes=[*notes_on(deployment), *untried, *large, *notes],
+            warnings=[*warnings(deployment), *untried, *large, *more_warnings],
             bounds=tuple(answers),
             deployment=deployment,
             shortfall=shortfall,

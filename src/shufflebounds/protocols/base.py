@@ -325,7 +325,8 @@ class SingleReport(Protocol):
         count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
         all_coordinates = " ".join(str(i + 1) for i in range(count))
         candidates = []
-        for name, pair in self.randomizer.dataset_pairs().items():
+        randomizer = self.randomizer.by_matrix or self.randomizer
+        for name, pair in randomizer.dataset_pairs().items():
             inputs, others = named_inputs(name)
             candidates.append(Candidate(pair, all_coordinates, others, inputs))
         return tuple(candidates)

@@ -14,7 +14,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers.accuracy import Spread
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
 from shufflebounds.randomizers.composition import (
     Composition,
     check_parts,
@@ -208,7 +208,7 @@ class Subsampled(Composition):
 
     def blanket(self) -> Decomposition:
         """Return the blanket of the same inputs; every user reports ⊥ with the same probability."""
-        return subsample(self.randomizer.blanket(), self.rate)
+        return single_blanket(self.blankets())
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowds of the same inputs."""
@@ -233,6 +233,11 @@ class Subsampled(Composition):
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs of the same datasets."""
         pairs = self.randomizer.dataset_pairs()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def known_datasets(self) -> dict[str, Decomposition]:
+        """Return the pairs of the same datasets."""
+        pairs = self.randomizer.known_datasets()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
     def _reported(self) -> list[tuple[float, Randomizer]]:

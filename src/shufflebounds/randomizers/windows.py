@@ -50,6 +50,8 @@ class PrivUnit(MatchingRandomizer):
     [[0.5, 0.1667, 0.3333], [0.1667, 0.5, 0.3333]]
     """
 
+    pairs_are_proven = True
+
     eps0: float
     cap: float = field(metadata={"help": "share of the sphere in a cap, at most 1/2"})
     _input_count = 2

@@ -23,9 +23,8 @@ import vl_convert
 from matplotlib.markers import MarkerStyle
 
 from shufflebounds.core.enclosure import outward
-from shufflebounds.curves.plotting.descriptions import alternative_text
+from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
 from shufflebounds.curves.plotting.figures import figure
-from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.curves.plotting.texts import plain, three_digits
@@ -72,9 +71,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     views, is_map = sheet.views, sheet.is_map
     if sheet.is_diagram:
         return _picture(sheet, caption)
-    styles = {
-        name: _style(line.look) for view in views for line, _, name in _lines_with_names(view)
-    }
+    styles = {name: _style(line.look) for view in views for line, _, name in lines_with_names(view)}
     panels = [
         _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
         for i, view in enumerate(views)
@@ -91,7 +88,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
                 "row": plain(view.y_label) if is_map else "curve",
                 "value": plain(sheet.quantity if is_map else view.y_label),
                 "rows": list(map(plain, view.y_ticks[::-1]))
-                or [name for _, _, name in _lines_with_names(view)],
+                or [name for _, _, name in lines_with_names(view)],
             }
             for view in views
         ],
@@ -132,14 +129,6 @@ def _picture(sheet: Sheet, caption: str) -> Specification:
 
 def _title(view: View) -> str:
     return plain(", ".join(view.title))
-
-
-def _lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
-    """Each line with its name: its own where the label is empty or repeats."""
-    labels = [line.label for line, _ in view.lines]
-    for line, curve in view.lines:
-        is_vague = not line.label or labels.count(line.label) > 1
-        yield line, curve, plain(line.name if line.name and is_vague else line.label)
 
 
 def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.LayerChart:
@@ -229,9 +218,7 @@ def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
     Those of the lower end of a band have its upper end as ``top``.
     """
     lowest, top = view.band or (None, None)
-    for line, curve, name in sorted(
-        _lines_with_names(view), key=lambda entry: -entry[0].look.width
-    ):
+    for line, curve, name in sorted(lines_with_names(view), key=lambda entry: -entry[0].look.width):
         step = max(1, curve.x.size // MARKERS)
         tops = _visible(view, top) if top and curve is lowest else [None] * curve.x.size
         for i, (y, top_) in enumerate(zip(_visible(view, curve), tops, strict=True)):

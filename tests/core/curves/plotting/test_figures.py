@@ -81,6 +81,11 @@ def test_texts_beside_a_figure_say_what_it_shows():
     text = descriptions.markdown(sheet, "At 5 % of δ = 10⁻⁶.")
     assert text.startswith("**A figure.** At 5 % of δ = 10⁻⁶.\n\nAlt text: A figure. ")
     assert "number of users n" in text
+    # The wording of the configuration, as in the legend, and not the name that it replaces.
+    worded = row(panel(line(label="my words", name="10-RR: blanket"), line("clone")))
+    text = descriptions.alternative_text(of_curves(data(worded), worded))
+    assert "my words " in text
+    assert "10-RR: blanket" not in text
     assert descriptions.latex(sheet, "At 5 % of δ = 10⁻⁶.").startswith(
         r"\caption{A figure. At 5 \% of $\delta$ = 10$^{-}$$^{6}$.}"
     )

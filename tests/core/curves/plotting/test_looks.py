@@ -13,12 +13,14 @@ from repository import ROOT
 from reproduction.configuration import checks
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.curves.plotting import looks as looks_module
 from shufflebounds.curves.plotting.looks import (
     BOUND_LOOKS,
     INK,
     MAP_COLOR,
     MAX_LINES,
     MECHANISM_LOOKS,
+    line_look,
 )
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers.registry import mechanism_names
@@ -99,8 +101,23 @@ def test_numbers_stand_out_from_the_darkest_cell_of_a_map():
     assert contrast(INK, MAP_COLOR) >= 4.5
 
 
-def test_every_bound_has_a_look():
-    assert set(BOUNDS) <= set(BOUND_LOOKS)
+def test_what_has_no_look_of_its_own_is_told_apart():
+    """Such as a new bound, or mechanisms of another package."""
+    for names in ({"bound": "mine"}, {"bound": "blanket", "mechanism": "mine"}):
+        looks = [line_look(**names, variant=variant) for variant in range(6)]
+        assert len({look.color for look in looks}) >= 5
+        assert len({look.marker for look in looks}) == 6
+        assert not {(look.color, look.marker) for look in looks} & {
+            (look.color, look.marker) for look in MECHANISM_LOOKS.values()
+        }
+        assert all(contrast(look.color) >= 3.0 for look in looks)
+    assert line_look("mine") not in BOUND_LOOKS.values()
+
+
+def test_a_new_formula_that_is_not_proven_is_dotted(monkeypatch):
+    unproven = next(bound for bound in BOUNDS.values() if bound.kind is Kind.UNPROVEN)
+    monkeypatch.setattr(looks_module, "BOUNDS", {**BOUNDS, "mine": unproven})
+    assert all(line_look("mine", variant=variant).is_hollow for variant in range(3))
 
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
