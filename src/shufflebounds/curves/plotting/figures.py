@@ -259,8 +259,7 @@ def _plot(ax: Axes, view: View) -> None:
     y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
     _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
     if view.band:
-        lower, upper = view.band
-        ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
+        ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
         ax.plot(
             curve.x,
