@@ -280,8 +280,9 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
     columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
+    numbers_are = plain(sheet.numbers)
     base = alt.Chart().encode(
-        x=alt.X("x:N", title=plain(sheet.x_label), sort=columns, axis=WORDS),
+        x=alt.X("x:N", title=[plain(sheet.x_label), numbers_are], sort=columns, axis=WORDS),
         y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),
     )
     scale = alt.Scale(type="log", domain=ends, range=[MAP_START, MAP_COLOR])

@@ -441,7 +441,7 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
 
 
 def _key(sheet: Sheet, width: float) -> str:
-    """What the letters of maps stand for."""
+    """Return what the numbers and the letters of maps stand for, in lines below the axis."""
     labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
-    key = "; ".join(f"{label[0]}: {label}" for label in labels if label)
-    return f"\n{_broken(key, width)}" if key else ""
+    letters = "; ".join(f"{label[0]}: {label}" for label in labels if label)
+    return "".join(f"\n{_broken(text, width)}" for text in (sheet.numbers, letters) if text)

@@ -195,6 +195,11 @@ class Sheet:
         return bool(self.views[0].y_ticks)
 
     @property
+    def numbers(self) -> str:
+        """What the numbers in the cells of its maps are."""
+        return f"Numbers: {self.quantity}"
+
+    @property
     def is_diagram(self) -> bool:
         """Whether its panels are diagrams."""
         return bool(self.views[0].boxes)
