@@ -28,11 +28,13 @@ from shufflebounds.curves.plotting.figures import figure
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
-from shufflebounds.curves.plotting.texts import plain, three_digits
+from shufflebounds.curves.plotting.texts import plain, three_digits, wrapped
 
 # Height of a panel of curves, and of a row of a map, in pixels.
 PANEL_HEIGHT = 200
 CELL_HEIGHT = 26
+# Characters of a line below a map, which may be as narrow as a quarter of a page.
+MAP_TITLE_WIDTH = 30
 # Longest name along an axis, in pixels.
 MAX_NAME_WIDTH = 170
 # Pixels of an inch, and of a point.
@@ -280,9 +282,9 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
     columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
-    numbers_are = plain(sheet.numbers)
+    x_title = [plain(sheet.x_label), *wrapped(plain(sheet.numbers), MAP_TITLE_WIDTH).split("\n")]
     base = alt.Chart().encode(
-        x=alt.X("x:N", title=[plain(sheet.x_label), numbers_are], sort=columns, axis=WORDS),
+        x=alt.X("x:N", title=x_title, sort=columns, axis=WORDS),
         y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),
     )
     scale = alt.Scale(type="log", domain=ends, range=[MAP_START, MAP_COLOR])

@@ -81,5 +81,5 @@ def test_a_map_says_what_its_numbers_are(sheet):
     words = "Numbers: squared error over that of a trusted curator"
     assert words in figures.figure(sheet).get_supxlabel().replace("\n", " ")
     for panel in charts.chart(sheet)["concat"]:
-        assert words in panel["layer"][0]["encoding"]["x"]["title"]
+        assert words in " ".join(panel["layer"][0]["encoding"]["x"]["title"])
     assert f"{words}. (a) ε = 0.2: a map of" in descriptions.alternative_text(sheet)
