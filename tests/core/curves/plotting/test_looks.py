@@ -13,6 +13,7 @@ from repository import ROOT
 from reproduction.configuration import checks
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.curves import curve
 from shufflebounds.curves.plotting.looks import (
     BOUND_LOOKS,
     INK,
@@ -246,6 +247,19 @@ def test_captions_tell_what_a_bound_at_eps0_means():
 def test_the_picture_of_the_readme_is_the_figure_of_the_configuration():
     with Image.open(ROOT / "docs" / "fig2.png") as picture:
         assert picture.text["Source"] == papers()["su2026"].figures["fig2"].digest
+
+
+def test_the_map_of_all_mechanisms_has_a_true_title():
+    """At ε₀ = 4, OUE gains most over the stronger clone, and Duchi gains nothing."""
+    paper = papers()["mechanisms"]
+    ends = {
+        name.experiment: curve.compute(name, paper.curves[name]).enclosures
+        for name in paper.figures["all"].curves
+        if name.regime == "four"
+    }
+    oue, clone = ends.pop("oue"), ends.pop("clones")
+    assert all((oue.upper < other.upper).all() for other in ends.values())
+    np.testing.assert_allclose(ends["duchi"].upper, clone.upper, rtol=1e-3)
 
 
 def test_every_mechanism_that_ships_is_drawn():
