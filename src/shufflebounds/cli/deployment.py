@@ -44,6 +44,10 @@ class UnequalRounds(Protocol):
         """Return the shuffles of each number of users; `n` is that of the first of them."""
         return tuple(Shuffles(self.protocol, users, times) for users, times in self.rounds)
 
+    def pure_eps(self, rounds: int) -> float:
+        """Return an ε at which δ is 0 over so many times all of the rounds."""
+        return self.protocol.pure_eps(rounds * sum(times for _, times in self.rounds))
+
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Return the pairs of one round."""
         return self.protocol.upper_candidates()

@@ -19,7 +19,6 @@ from shufflebounds.cli.answers import (
     at_most_blanket,
     opposite,
     pairs_of_rounds,
-    pure_eps,
     safe_end,
     within_eps0,
 )
@@ -67,10 +66,7 @@ def solve_epsilon(
 
 
 def solve_delta(deployment: Deployment, eps: float, rtol: float | None, output: Output) -> Solution:
-    """Return δ at ε, which is 0 from ε₀ times rounds on."""
-    if eps >= pure_eps(deployment.protocol.eps0, deployment.times):
-        bounds = deployment.bounds(DIVERGENCE_BOUNDS)
-        return Solution(dict.fromkeys(bounds, Answer(Enclosure(0.0, 0.0))))
+    """Return δ at ε."""
     return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 

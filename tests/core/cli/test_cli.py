@@ -268,6 +268,14 @@ def test_printed_bounds_are_bounds_in_columns_with_units():
     assert value(text, "lower bound") >= Decimal(exact["lower"]["upper"])
 
 
+def test_delta_is_0_from_the_sum_of_all_rounds_eps0_on():
+    """Two rounds of 10 000 users and one of 5000, each at ε₀ = 1: all reports are (3, 0)-DP."""
+    asked = ("--mechanism", "krr", "--k", "10", "--eps0", "1", "--n", "1e4", "--rounds", "2")
+    found = answer("delta", *asked, "--also", "5e3:1", "--eps", "3")
+    for bound in ("best", "blanket", "lower", "stronger_clone"):
+        assert (found[bound]["lower"], found[bound]["upper"]) == (0.0, 0.0)
+
+
 def test_laplace_says_for_which_inputs_a_bound_holds():
     options = ("--mechanism", "laplace", "--eps0", "1", "--n", "1e4", "--delta", "1e-6")
     said = "The best proven bound of laplace is for its inputs 0 and 1 only"

@@ -40,8 +40,9 @@ def latex_text(text: str) -> str:
 def alternative_text(sheet: Sheet) -> str:
     """What a figure shows, for those who do not see it: its panels, lines and their ends."""
     panels = " ".join(panel_text(view) for view in sheet.views)
-    what = "A diagram" if sheet.views[0].boxes else "Along the x axis"
-    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {panels}").replace("\n", " ")
+    what = "A diagram" if sheet.is_diagram else "Along the x axis"
+    cells = f"{sheet.numbers}. " if sheet.is_map else ""
+    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {cells}{panels}").replace("\n", " ")
 
 
 def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
