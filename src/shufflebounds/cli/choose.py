@@ -116,7 +116,8 @@ COLUMNS = (
     ),
     Column(
         "times curator",
-        "squared error, relative to that of a trusted curator who adds Gaussian noise.",
+        "squared error, relative to that of a trusted curator who adds the better of geometric "
+        "(for numbers Laplace) and Gaussian noise.",
         lambda x, ranking: _three_digits(x.mse.upper / ranking.curator_mse),
     ),
     Column("bits", "of all that a user sends in a round.", lambda x, _: _three_digits(x.bits)),
