@@ -34,7 +34,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError, reached
-from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
+from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.convolution import Losses
 from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
 from shufflebounds.divergence.law import U
@@ -59,6 +59,9 @@ MAX_COMPONENTS_COMPARED = 110
 ROUGH_RTOL = 0.05
 # Relative width of ε where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
+# Relative gap of a mechanism above which its blankets are asked by themselves: such a gap may come
+# from a lattice that is too coarse for few users. Speed and width only.
+MAX_TRUSTED_GAP = 0.1
 # Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
 # Relative width of ε times the square of the lattice points per standard deviation, an estimate
@@ -137,6 +140,10 @@ class _CompositionQuestion(ABC):
     def name(self) -> str:
         """The question in words."""
 
+    @abstractmethod
+    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
+        """Return the same question about other rounds."""
+
     @property
     @abstractmethod
     def depth(self) -> float:
@@ -209,6 +216,10 @@ class _EpsilonOfRounds(_CompositionQuestion):
     goal: float
     delta: float
 
+    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
+        """See `_CompositionQuestion`."""
+        return replace(self, rounds=rounds)
+
     @property
     def depth(self) -> float:
         """See `_CompositionQuestion`."""
@@ -253,6 +264,10 @@ class _DeltaOfRounds(_CompositionQuestion):
     goal: float
     eps: float
     guess: float
+
+    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
+        """See `_CompositionQuestion`."""
+        return replace(self, rounds=rounds)
 
     @property
     def name(self) -> str:
@@ -488,16 +503,19 @@ class Composed:
         """
         goal, search = question.goal, _LatticeSearch(question, self._is_exact(), start)
         # The sums of few outcomes are exact: theory keeps the ends apart, and no lattice helps.
-        if self._few_outcomes is not None and not search.is_exact and rtol is None:
+        has_crowds = any(round_.crowds for round_ in self.rounds)
+        if self._few_outcomes is not None and not (search.is_exact or has_crowds) and rtol is None:
             return start
 
-        def enclosure_without_work() -> Enclosure:
-            search.use_single_rounds()
-            return search.enclosure
-
-        with enclosed_so_far(enclosure_without_work):
+        try:
             if not search.is_done():
                 self._narrow(search)
+            if has_crowds and search.enclosure.relative_width > MAX_TRUSTED_GAP:
+                search.intersect(0.0, self._blanket_upper(question, search.enclosure.upper))
+        except WorkError as error:
+            search.use_single_rounds()
+            if not search.is_done():
+                raise WorkError(str(error), search.enclosure) from None
         if not search.is_done():
             search.use_single_rounds()
         enclosure = search.enclosure
@@ -505,11 +523,19 @@ class Composed:
             raise PrecisionError(
                 f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
                 f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; a larger "
-                "rtol would help",
+                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for"
+                f"{validation.rtol_advice(enclosure.relative_width)}",
                 enclosure,
             )
         return enclosure
+
+    def _blanket_upper(self, question: _CompositionQuestion, upper: float) -> float:
+        """Return an upper end that is at most `upper` and that of the blankets by themselves."""
+        rounds = [Round(round_.decompositions, round_.n, round_.times) for round_ in self.rounds]
+        blankets = Composed(tuple(rounds))
+        alone = question.of_rounds(blankets.rounds)
+        start = Enclosure(0.0, upper)
+        return reached(partial(blankets._answer, alone, start, None)).upper
 
     @cached_property
     def _few_outcomes(self) -> tuple[Losses, list[Losses]] | None:

@@ -30,10 +30,9 @@ MAX_OUTCOMES = 10_000
 def loss_bounds(rounds: Sequence[Round]) -> tuple[Losses, list[Losses]] | None:
     """Return the losses of a pair above the rounds, and those of pairs below them.
 
-    None if there are too many outcomes, or a bound for all datasets, which has none.
+    The former ignores bounds for all datasets, which have no outcomes. None if there are too many
+    outcomes.
     """
-    if any(round_.crowds for round_ in rounds):
-        return None
     dominating = [(_dominating_losses(round_), round_.times) for round_ in rounds]
     pairs = [(losses, times) for losses, times in dominating if losses is not None]
     upper = compose_losses(pairs) if len(pairs) == len(rounds) else None

@@ -168,7 +168,8 @@ def renyi(
             raise PrecisionError(
                 f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
                 f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
-                f"{widths[i]:.1e} where rtol = {goal:g} was asked for; a larger rtol would help",
+                f"{widths[i]:.1e} where rtol = {goal:g} was asked for"
+                f"{validation.rtol_advice(float(widths[i]))}",
                 answer,
             )
     return answer

@@ -44,6 +44,27 @@ def hockey_stick(p, q, eps: float) -> float:
     return float(np.maximum(p - math.exp(eps) * q, 0.0).sum())
 
 
+@pytest.mark.parametrize("bound", ["best", "blanket", "lower", "stronger_clone"])
+@pytest.mark.parametrize("mechanism", [{"type": "krr", "k": 10}, BLH])
+def test_delta_falls_along_epsilon_and_is_0_from_eps0_on(mechanism, bound):
+    x = {"eps": [0.02, 0.8, 0.999, 1.0, 1.2]}
+    falling = compute(
+        mechanism=mechanism, bound=bound, quantity="delta", delta=None, n=10_000, eps0=1.0, x=x
+    ).enclosures
+    assert falling.upper[0] > 1e-6
+    assert (np.diff(falling.upper) <= 0.0).all()
+    assert (np.diff(falling.lower) <= 0.0).all()
+    # What a user sends is (1, 0)-DP by itself.
+    assert falling.upper[3:].tolist() == [0.0, 0.0]
+
+
+def test_delta_of_rounds_is_0_from_the_sum_of_their_eps0_on():
+    x = {"eps": [3.0, 3.1]}
+    changes = {"quantity": "delta", "delta": None, "n": 10_000, "eps0": 1.0, "rounds": 3, "x": x}
+    for bound in ("best", "blanket", "lower"):
+        assert compute(bound=bound, **changes).enclosures.upper.tolist() == [0.0, 0.0]
+
+
 # What a specification asks for.
 
 
