@@ -27,7 +27,7 @@ from reproduction.papers.points import (
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed, general_pair
 from reproduction.papers.wang2024.general_pair import PRINTED
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.clones import stronger_clone
@@ -235,7 +235,7 @@ def laplace_above_groups(_: Evidence) -> pd.DataFrame:
     for eps0, n in itertools.product(LAPLACE_LEVELS, LAPLACE_USERS):
         p, beta = math.exp(eps0), -math.expm1(-eps0 / 2.0)
         published, lower = (
-            single_shuffle.epsilon(pair, n, 0.01 / n)
+            questions.epsilon(pair, n, 0.01 / n)
             for pair in (variation_ratio(p, beta, p, published=True), laplace_groups(eps0))
         )
         rows.append(
@@ -274,7 +274,7 @@ def ten_halvings(_: Evidence) -> pd.DataFrame:
     """What ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5."""
     rows = []
     for eps0, n in PRINTED:
-        eps = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
+        eps = questions.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
         step = eps0 / 2**10
         share = step * math.ceil(eps / step) / eps - 1.0
         where = {"mechanism": "general pair", "regime": f"n = {n:.0e}", "eps0": eps0, "n": n}
@@ -288,7 +288,7 @@ def printed_table(count: int) -> Callable[[Evidence], Judgement]:
     def judge(_: Evidence) -> Judgement:
         shares, holds = {}, []
         for (eps0, n), printed in PRINTED.items():
-            certified = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
+            certified = questions.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
             step = eps0 / 2**count
             expected = certified if count == MANY else step * math.ceil(certified / step)
             half_a_digit = 0.5 * 10.0 ** (math.floor(math.log10(printed[count].eps)) - 2)
@@ -323,7 +323,7 @@ def non_increasing(_: Evidence) -> Judgement:
         coins = Decomposition(
             np.array([p, 1.0]) / (p + 1.0), np.array([1.0, p]) / (p + 1.0), HALVES
         )
-        deltas = [single_shuffle.delta(coins, eps, c + 1) for c in (1, 2, 5, 20, 100, 1000)]
+        deltas = [questions.delta(coins, eps, c + 1) for c in (1, 2, 5, 20, 100, 1000)]
         holds.append(all(more.lower <= less.upper for less, more in itertools.pairwise(deltas)))
         counts = np.arange(1000.0)
         summands = general_pair.summands(p, beta, q, eps, counts.size, counts)
@@ -363,7 +363,7 @@ def analytic_condition(_: Evidence) -> Judgement:
         if eps is not None:
             pair = variation_ratio(p, beta, q, published=True)
             setting = f"p = {p:g}, β = {beta:g}, q = {q:g}, n = {n}"
-            factors[setting] = single_shuffle.delta(pair, eps, n).lower / CONDITION_DELTA
+            factors[setting] = questions.delta(pair, eps, n).lower / CONDITION_DELTA
     largest = max(factors, key=factors.__getitem__)
     return judge_cases(
         [factor <= 1.0 for factor in factors.values()],
@@ -380,7 +380,7 @@ def non_decreasing(_: Evidence) -> Judgement:
         (1.5, 3.0, 1000.0), (4.0, 15.0, 100.0), (10, 1000, 100_000), (0.01, 0.1, 0.5)
     ):
         deltas = [
-            single_shuffle.delta(
+            questions.delta(
                 variation_ratio(p, share * largest_variation(p), q, published=True), eps, n
             )
             for share in (0.1, 0.4, 0.7, 1.0)

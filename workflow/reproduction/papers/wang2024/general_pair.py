@@ -23,7 +23,7 @@ from scipy import special, stats
 from reproduction.papers.pages import Column, Page, Row, safe
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.setting import Setting
 
@@ -129,7 +129,7 @@ def timed_table(parameters: Timed, context: Context) -> pd.DataFrame:
     paper prints, if it does.
     """
     # The first answer of a process loads modules.
-    single_shuffle.epsilon(stronger_clone(1.0), 100, 1e-3)
+    questions.epsilon(stronger_clone(1.0), 100, 1e-3)
     return pd.DataFrame(
         _timed_row(parameters, context.numerics.rtol, eps0, n)
         for eps0, n in itertools.product(parameters.eps0, parameters.n)
@@ -140,7 +140,7 @@ def _timed_row(parameters: Timed, rtol: float | None, eps0: float, n: int) -> di
     pair, p, beta = stronger_clone(eps0), math.exp(eps0), math.tanh(eps0 / 2.0)
     target = Setting(delta=parameters.delta).at(n=n).require("delta")
     start = time.process_time()
-    certified = single_shuffle.epsilon(pair, n, target, rtol=rtol)
+    certified = questions.epsilon(pair, n, target, rtol=rtol)
     row = {
         "eps0": eps0,
         "n": n,
