@@ -20,7 +20,7 @@ import pandas as pd
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import Hierarchy
 from reproduction.papers.tables import Context
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.bounds.clones import coarsened_clone
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.enclosure import Enclosure
@@ -72,7 +72,7 @@ def hierarchy_table(parameters: Hierarchy, context: Context) -> pd.DataFrame:
         )
         try:
             enclosures = {
-                bound: single_shuffle.epsilon(pair, n, delta, rtol=context.numerics.rtol)
+                bound: questions.epsilon(pair, n, delta, rtol=context.numerics.rtol)
                 for bound, pair in zip(BOUNDS, bounds, strict=True)
             }
         except ArithmeticError as error:
