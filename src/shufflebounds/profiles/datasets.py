@@ -37,6 +37,7 @@ class Supremum(Profile):
     n: FloatArray
     blanket: Direction
     name: str = NAME
+    is_costly: bool = True
 
     @staticmethod
     def of(crowd: Crowd, n: FloatArray) -> Supremum:
