@@ -204,7 +204,9 @@ def _search_together(
 ) -> list[Enclosure]:
     """Return the results of one search for each δ; D is evaluated at many points at once."""
     end = problems[0].largest_loss()
-    first = first or starts(problems, deltas, min(end, LARGEST_EPS))
+    users = np.array([float(problem.n) for problem in problems])
+    outer = problems[0].outer[0]
+    first = first or starts(outer, users, np.array(deltas), min(end, LARGEST_EPS))
     searches = [Search(delta, start, end, goal) for delta, start in zip(deltas, first, strict=True)]
     while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
         enclosures = largest_divergences(

@@ -182,7 +182,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
     """Bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
-    tilted = tilt(law, tilting_point(law, float(goal.n[0])))
+    tilted = tilt(law, tilting_point([(law, float(goal.n[0]))]))
     cells = FIRST_CELLS
     low, high, is_short = -math.inf, math.inf, True
     while is_short:
@@ -220,7 +220,7 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
     """Better bounds of one point than `ends`, by one engine after the other."""
     (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
-        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point(law, n)).log_mgf_err)
+        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point([(law, n)])).log_mgf_err)
     for engine in _engines(has_many_draws):
         if not goal.unmet(*np.array([[low], [high], [rounding]])):
             break

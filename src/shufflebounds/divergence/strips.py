@@ -81,7 +81,7 @@ class Focus(NamedTuple):
         g = law_at(likeness, eps)
         tilts = heights = np.zeros(0)
         if g.values.size and g.values.max() > 0.0:
-            theta = float(tilting_point(g, n))
+            theta = float(tilting_point([(g, n)]))
             tilts = theta * _TILTS
             with np.errstate(all="ignore"):
                 x = tilts[:, None] * g.values
