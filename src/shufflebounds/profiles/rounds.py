@@ -26,7 +26,7 @@ from shufflebounds.profiles.profile import Interval, Max, Profile
 # and in units of w², for a loss that is spread evenly over the cells (docs/composition.md).
 CELL_VARIANCE = 5.5 / 12.0
 # Share of the requested width that is left to the distances of the nodes.
-NODE_SHARE = 0.6
+NODE_SHARE = 0.75
 # Share of the requested width that is left to each of: what is beyond the last node, the widths of
 # the enclosures at the nodes.
 SMALL_SHARE = 0.05
@@ -38,6 +38,8 @@ ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
 MAX_NODES = 4000
 # Logarithm of δ below which estimates end.
 SMALLEST_LOG = -690.0
+# Largest relative width of δ that is aimed at at a node.
+WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.35
 # Most choices of nodes.
@@ -109,9 +111,10 @@ class Curve:
     upper: FloatArray = field(default_factory=lambda: np.zeros(0))
     pairs: dict[Direction, Bounds] = field(default_factory=dict)
 
-    def add(self, nodes: FloatArray, rtol: float) -> None:
-        """Enclose the profiles at more nodes."""
-        nodes = np.setdiff1d(nodes, self.nodes)
+    def add(self, nodes: FloatArray, rtol: FloatArray) -> None:
+        """Enclose the profiles at more nodes, to relative widths of about `rtol`."""
+        is_new = ~np.isin(nodes, self.nodes)
+        nodes, rtol = nodes[is_new], rtol[is_new]
         order = np.argsort(np.concatenate([self.nodes, nodes]))
         largest = np.zeros(nodes.size), np.zeros(nodes.size)
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
@@ -131,13 +134,14 @@ class Curve:
         self.nodes = np.concatenate([self.nodes, nodes])[order]
         self.upper = np.concatenate([self.upper, upper])[order]
 
-    def reach(self, level: float, rtol: float) -> None:
+    def reach(self, level: float) -> None:
         """Add nodes until δ is at most `level` above its limit at the last one."""
         end = min(self.kind.interval.upper.end, LARGEST_EPS)
         floor = float(self.kind.interval.upper.limits[0]) * (1.0 + 1e-6) + level
         while self.upper[-1] > floor and self.nodes[-1] < end:
             growth = (1.0 + LARGEST_GROWTH) ** np.arange(1.0, 7.0)
-            self.add(np.unique(np.minimum(self.nodes[-1] * growth, end)), rtol)
+            nodes = np.unique(np.minimum(self.nodes[-1] * growth, end))
+            self.add(nodes, np.full(nodes.size, WIDEST))
 
     def above(self) -> Losses:
         """Return losses above the upper profile."""
@@ -176,9 +180,9 @@ class Rounds:
         points = [estimated_curve(kind.interval.upper) for kind in self.kinds]
         for _ in range(MAX_CHOICES):
             plan = Plan.of(points, [kind.times for kind in self.kinds], target)
-            for curve, nodes, level in zip(curves, plan.nodes, plan.levels, strict=True):
-                curve.add(nodes, plan.rtol)
-                curve.reach(level, plan.rtol)
+            for curve, *nodes, level in zip(curves, *plan, strict=True):
+                curve.add(*nodes)
+                curve.reach(level)
             yield Sums(self, curves)
             points = [(curve.nodes, curve.upper) for curve in curves]
             target = target._replace(rtol=REFINEMENT * target.rtol)
@@ -247,11 +251,11 @@ def estimated_curve(profile: Profile) -> Points:
 
 
 class Plan(NamedTuple):
-    """Nodes for each kind, the δ that may lie beyond the last, and the width to aim at there."""
+    """Nodes for each kind, the relative widths to aim at there, and the δ beyond the last."""
 
     nodes: list[FloatArray]
+    rtols: list[FloatArray]
     levels: list[float]
-    rtol: float
 
     @staticmethod
     def of(points: Sequence[Points], times: Sequence[int], target: Target) -> Plan:
@@ -263,34 +267,64 @@ class Plan(NamedTuple):
         laws = [losses_above(*curve) for curve in points]
         total = LossSum(list(zip(laws, times, strict=True)))
         tilt = target.tilt(total)
-        width = max(target.sensitivity(tilt), 1e-12)
-        theta = tilt.theta
-        budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
+        width, theta = max(target.sensitivity(tilt), 1e-12), tilt.theta
         densities = [_densities(law, n, theta) for law, n in zip(laws, times, strict=True)]
-        roots = [np.cbrt(density) for _, density in densities]
-        total_root = sum(
-            float(root @ np.diff(edges)) for (edges, _), root in zip(densities, roots, strict=True)
-        )
-        scale = math.sqrt(budget / total_root)
-        delta = target.delta if not math.isnan(target.delta) else math.exp(tilt.log_delta)
+        roots = [(edges, np.cbrt(density)) for edges, density in densities]
+        total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
+        budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
+        rates = [root * math.sqrt(total_root / budget) for _, root in roots]
+        delta = math.exp(tilt.log_delta) if math.isnan(target.delta) else target.delta
         neglected = SMALL_SHARE * min(width, 1.0) * max(delta, 1e-290) / len(laws)
         levels = [max(neglected / n, 1e-290) for n in times]
-        nodes = []
-        for (eps, heights), (edges, _), root, level in zip(
-            points, densities, roots, levels, strict=True
-        ):
-            floor = heights[-1] * (1.0 + 1e-6) + level
-            last = float(eps[int(np.argmax(heights <= floor))]) or float(eps[-1])
-            widest = LARGEST_GROWTH * edges[:-1] + float(eps[1])
-            counts = np.append(
-                0.0, np.cumsum(np.diff(edges) * np.maximum(root / scale, 1.0 / widest))
-            )
-            size = float(np.interp(last, edges, counts))
-            number = min(max(4, math.ceil(size)), MAX_NODES)
-            places = np.interp(np.linspace(0.0, size, number + 1), counts, edges)
-            places[-1] = last
-            nodes.append(_apart(places))
-        return Plan(nodes, levels, max(SMALL_SHARE * width / max(1.0, abs(tilt.log_mgf)), 1e-10))
+        nodes = [
+            _places(curve, edges, rate, level)
+            for curve, (edges, _), rate, level in zip(points, roots, rates, levels, strict=True)
+        ]
+        influences = [
+            _influences(curve, places, theta, n, law)
+            for curve, places, n, law in zip(points, nodes, times, laws, strict=True)
+        ]
+        share = 0.5 * SMALL_SHARE * width
+        sum_of_influences = sum(float(x.sum()) for x in influences)
+        count = sum(x.size for x in nodes)
+        rtols = [
+            np.clip(share / sum_of_influences + share / (count * x), 1e-10, WIDEST)
+            for x in influences
+        ]
+        return Plan(nodes, rtols, levels)
+
+
+def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) -> FloatArray:
+    """Return nodes, as many for each unit of ε as `rate` says, to where δ is at most `level`."""
+    eps, heights = curve
+    is_last = heights <= heights[-1] * (1.0 + 1e-6) + level
+    last = float(eps[max(int(np.argmax(is_last)), 1)])
+    widest = LARGEST_GROWTH * edges[:-1] + float(eps[1])
+    steps = np.diff(edges) * np.maximum(rate, 1.0 / widest)
+    counts = np.append(0.0, np.cumsum(steps))
+    size = float(np.interp(last, edges, counts))
+    number = min(max(4, math.ceil(size)), MAX_NODES)
+    places = np.interp(np.linspace(0.0, size, number + 1), counts, edges)
+    places[-1] = last
+    is_apart = np.diff(places) > 1e-7 * last
+    return places[np.append(True, is_apart)]
+
+
+def _influences(
+    curve: Points, places: FloatArray, theta: float, times: int, losses: Losses
+) -> FloatArray:
+    """Return estimates of the relative change of δ for one of δ of a round at each node.
+
+    They rest on E e^{θL} = 1 + θ(θ + 1) ∫ H e^{θε} dε, of which a node has one cell.
+    """
+    eps, heights = curve
+    with np.errstate(divide="ignore"):
+        logs = np.interp(places, eps, np.log(np.maximum(heights, 1e-300)))
+    x = theta * losses.values
+    log_mgf = float(x.max()) + math.log(float(losses.masses @ np.exp(x - x.max())))
+    widths = np.gradient(places)
+    sizes = np.exp(np.minimum(logs + theta * places - log_mgf, 300.0))
+    return np.maximum(times * theta * (theta + 1.0) * widths * sizes, 1e-300)
 
 
 def _densities(losses: Losses, times: int, theta: float) -> tuple[FloatArray, FloatArray]:
@@ -306,9 +340,3 @@ def _densities(losses: Losses, times: int, theta: float) -> tuple[FloatArray, Fl
     # What has no loss at all needs no nodes.
     density[0] = density[1] if density.size > 1 else density[0]
     return edges, np.maximum(density, 1e-12 * density.max())
-
-
-def _apart(places: FloatArray) -> FloatArray:
-    """Return ascending places without those that are very close to the one before."""
-    gap = 1e-7 * float(places[-1])
-    return places[np.append(True, np.diff(places) > gap)]
