@@ -31,6 +31,8 @@ SMALLEST = 1e-290
 LEAST_CENTRE = 1e-9
 # Distance of a kink from the ends of its cell, as a share of its width.
 MARGIN = 0.01
+# Share by which a polygon ends before its line is certain to be at the limit.
+END_MARGIN = 1e-6
 # A bound of what underflows in sums of a few terms.
 UNDERFLOW_ERR = 1e-300
 
@@ -214,6 +216,11 @@ class _Polygon:
             losses, heights = np.append(0.0, losses), np.append(middle, heights)
         is_clear = heights > max(bounds.limit, SMALLEST)
         size = max(heights.size if is_clear.all() else int(np.argmin(is_clear)), 1)
+        # In the cell where the polygon ends, it may come down to the limit along the first line.
+        end = lines.end(size - (losses.size - lines.start.size), bounds.limit)
+        if end > losses[size - 1]:
+            losses, heights = np.append(losses[:size], end), np.append(heights[:size], 0.0)
+            size += 1
         return _Polygon(losses[:size], np.append(heights[: size - 1], bounds.limit), bounds.limit)
 
     def half(self, height: float) -> _Half:
@@ -319,6 +326,15 @@ class Lines:
         # A rounding of a width counts 1 + width times in expm1.
         err = (24.0 + 4.0 * self._widest) * U * size + UNDERFLOW_ERR
         return start - self.down[cells] * growth - err, stop + self.up[cells] * decay - err
+
+    def end(self, cell: int, limit: float) -> float:
+        """Return a loss in a cell at which the first line is hardly above `limit`; 0 if none is."""
+        if not (0 <= cell < self.start.size and self.start[cell] > limit and self.down[cell] > 0.0):
+            return 0.0
+        distance = math.log1p((float(self.start[cell]) - limit) / float(self.down[cell]))
+        distance = min(distance * (1.0 - END_MARGIN), float(np.diff(self.nodes)[cell]))
+        loss = float(self.nodes[cell]) + distance
+        return loss if self.at(np.array(loss), cell)[0] >= limit else 0.0
 
     @cached_property
     def _widest(self) -> float:
