@@ -8,44 +8,38 @@ from __future__ import annotations
 
 import inspect
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.accounting.axis_search import (
     MAX_COMPARISONS,
-    NO_COMPARISON,
     Axis,
     AxisSearch,
     Comparison,
     CountAxis,
     Eps0Axis,
 )
-from shufflebounds.accounting.composition import compose, round_of
-from shufflebounds.accounting.many_pairs import (
-    BestEffort,
-    Question,
-    Selection,
-    candidates_to_ask,
-    largest_answer,
-    pairs_to_try,
-)
-from shufflebounds.accounting.problem import typical_loss
-from shufflebounds.accounting.round_laws import Round, pessimistic_sum
-from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.worst_dataset import compare_suprema, unsettled_crowds
+from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.starts import mean_square
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
-from shufflebounds.divergence.lattice import smallest_eps
 from shufflebounds.divergence.law import log
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.mechanism import (
+    decompositions_above,
+    interval_of,
+    lower_bound,
+    upper_bound,
+)
+from shufflebounds.profiles.profile import Interval, Profile
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
@@ -54,13 +48,15 @@ DELTA_RTOLS = (1e-4, 1e-6, 1e-8, 1e-9)
 # Relative widths of the ε of several rounds that are tried in this order, until it can be told from
 # the target. Each of them takes another profile of losses. Speed and width only.
 COMPOSED_RTOLS = (0.1, 0.01, 1e-3)
-# Number of lattice points per standard deviation in the bound of several rounds for all datasets.
-LATTICE_DENSITY = 12.0
+# Relative width of the ε of several rounds by the bound for all datasets.
+ALL_DATASETS_RTOL = 0.01
 # Most points at which that bound is computed; each takes seconds. Speed and width only.
 MAX_COMPOSED_SUPREMA = 4
-# Relative width of the ε of several rounds that sorts out decompositions that need fewer users than
-# the others. Speed only.
-COARSE_EPS_RTOL = 0.01
+# Relative width of a number of users or rounds at which the search by the bound for all datasets
+# ends, for one round and for several.
+COUNT_RTOLS = (1e-4, 2e-3)
+# Most dataset pairs whose rounds are composed: those with the largest E G².
+MAX_COMPOSED_PAIRS = 4
 
 
 @limited
@@ -144,8 +140,8 @@ def largest_eps0(
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
     search = _TargetSearch(
-        _target(eps, delta, rounds),
-        lambda eps0: _Deployment(require_mechanism(mechanism(eps0)), n, rounds),
+        Target(eps, delta),
+        lambda eps0: Deployment(require_mechanism(mechanism(eps0)), n, rounds),
         axis,
     )
     eps0 = search.solve(start)
@@ -162,11 +158,6 @@ def largest_eps0(
     return eps0
 
 
-def _target(eps: float, delta: float, rounds: int) -> _Target:
-    """Return the target of a number of rounds."""
-    return _SingleRoundTarget(eps, delta) if rounds == 1 else _ComposedTarget(eps, delta)
-
-
 def _validate_eps_of_eps0(eps: object) -> float:
     """Return a valid ε that is no larger than the largest ε₀; raise ValueError otherwise."""
     value, largest = validation.eps(eps), validation.MAX_EPS0
@@ -175,7 +166,6 @@ def _validate_eps_of_eps0(eps: object) -> float:
     return value
 
 
-@no_worse_than_simple_bound()
 @limited
 def fewest_users(
     decomposition: Decomposition | Randomizer, eps: float, delta: float, *, rounds: int = 1
@@ -219,28 +209,15 @@ def fewest_users(
     rounds = validation.rounds(rounds)
     mechanism = require_mechanism(decomposition)
     axis = CountAxis(1, validation.MAX_USERS, 0.0)
-    variance = max(map(_gparv_variance, _blankets(mechanism).values()))
+    variance = max(map(mean_square, decompositions_above(mechanism)))
     numerator = -2.0 * rounds * variance * math.log(delta)
     start = log(numerator) - 2.0 * math.log(eps) if eps else math.inf
     search = _TargetSearch(
-        _target(eps, delta, rounds), lambda n: _Deployment(mechanism, int(n), rounds), axis
+        Target(eps, delta), lambda n: Deployment(mechanism, int(n), rounds), axis
     )
     return search.solve(start)
 
 
-def _blankets(mechanism: Decomposition | Randomizer) -> Mapping[str, Decomposition]:
-    """Return the decompositions that bound a mechanism from above, by name."""
-    return mechanism.blankets() if isinstance(mechanism, Randomizer) else {"": mechanism}
-
-
-def _gparv_variance(decomposition: Decomposition) -> float:
-    """Return the variance of the GPARV at ε = 0."""
-    values, masses = decomposition.gparv(0.0)
-    with np.errstate(over="ignore"):
-        return float(masses @ values**2)
-
-
-@no_worse_than_simple_bound(claims_lower_end=True)
 @limited
 def most_rounds(
     decomposition: Decomposition | Randomizer,
@@ -289,186 +266,124 @@ def most_rounds(
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
-    loss = max(typical_loss(blanket, n) for blanket in _blankets(decomposition).values())
+    loss = max(_typical_loss(blanket, n) for blanket in decompositions_above(decomposition))
     # ε is about √(2 T log(1/δ)) times the typical loss of one round.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(loss) - log(eps)) if eps else math.inf
     axis = CountAxis(validation.MAX_ROUNDS, 1, 0.0)
-    target = _ComposedTarget(eps, delta, (*(x for x in COMPOSED_RTOLS if x > rtol), rtol))
-    search = _TargetSearch(target, lambda rounds: _Deployment(decomposition, n, int(rounds)), axis)
+    target = Target(eps, delta, (*(x for x in COMPOSED_RTOLS if x > rtol), rtol))
+    search = _TargetSearch(target, lambda rounds: Deployment(decomposition, n, int(rounds)), axis)
     return search.solve(start)
 
 
-class _Deployment(NamedTuple):
+class Deployment(NamedTuple):
     """The mechanism that all users share, the number of users, and the number of rounds."""
 
     mechanism: Decomposition | Randomizer
     n: int
     rounds: int
 
+    @property
+    def users(self) -> FloatArray:
+        """The number of users as an array of one point."""
+        return np.array([float(self.n)])
 
-@dataclass(frozen=True)
-class _Target(ABC):
-    """A target (ε, δ), with which some quantity of a deployment is compared."""
+
+class Target(NamedTuple):
+    """A target (ε, δ), and the relative widths to which the ε of several rounds is enclosed."""
 
     eps: float
     delta: float
-    # The relative widths to which the quantity is enclosed, in turn, until it tells the side.
-    rtols: Sequence[float]
-
-    # Most comparisons of the bound for all datasets with the target.
-    max_suprema: ClassVar[int]
-    # Relative width of users or rounds at which the search by that bound ends.
-    count_rtol: ClassVar[float]
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """The largest value of the quantity that meets the target."""
-
-    @abstractmethod
-    def enclose(
-        self,
-        deployment: _Deployment,
-        decompositions: Mapping[str, Decomposition],
-        select: Selection,
-        rtol: float,
-    ) -> Enclosure:
-        """Return the largest value of the quantity among decompositions."""
-
-    @abstractmethod
-    def margin(self, value: float) -> float:
-        """Return log(log D / log δ) where the quantity has this value, an estimate."""
-
-    @abstractmethod
-    def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
-        """Return decompositions that bound a randomizer from below, by name."""
-
-    @abstractmethod
-    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
-        """Compare the bound for all datasets of a randomizer, which may have none."""
-
-    def compare_blankets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
-        """Compare the upper bound by blankets, or the bounds by a decomposition."""
-        blankets = _blankets(deployment.mechanism)
-        return self._compare(deployment, blankets, candidates_to_ask, expected_margin)
-
-    def compare_datasets(self, deployment: _Deployment, expected_margin: float) -> Comparison:
-        """Compare the lower bound by datasets."""
-        pairs = self.dataset_pairs(deployment)
-        return self._compare(deployment, pairs, pairs_to_try, expected_margin)
-
-    def _compare(
-        self,
-        deployment: _Deployment,
-        decompositions: Mapping[str, Decomposition],
-        select: Selection,
-        expected_margin: float,
-    ) -> Comparison:
-        """Compare the largest value among decompositions, to the first width that tells.
-
-        Widths that could not tell the expected margin from 0 are left out.
-        """
-        for rtol in [x for x in self.rtols if x <= 0.5 * expected_margin] or self.rtols[-1:]:
-            enclosure = self.enclose(deployment, decompositions, select, rtol)
-            if enclosure.upper <= self.largest or enclosure.lower > self.largest:
-                break
-        side = (enclosure.upper <= self.largest) - (enclosure.lower > self.largest)
-        low, high = self.margin(enclosure.upper), self.margin(enclosure.lower)
-        if math.isinf(low) or math.isinf(high):
-            return Comparison(side, side * math.inf if side else 0.0, math.inf)
-        return Comparison(side, 0.5 * (low + high), 0.5 * (high - low))
+    composed_rtols: Sequence[float] = COMPOSED_RTOLS
 
 
-@dataclass(frozen=True)
-class _SingleRoundTarget(_Target):
-    """The target of a single round, whose δ at ε is compared."""
+def compare(
+    target: Target, side: str, deployment: Deployment, expected_margin: float
+) -> Comparison:
+    """Compare what ``blankets`` or ``datasets`` say of a deployment with a target.
 
-    rtols: Sequence[float] = DELTA_RTOLS
-    max_suprema = MAX_COMPARISONS
-    count_rtol = 1e-4
-
-    @property
-    def largest(self) -> float:
-        """See `_Target`."""
-        return self.delta
-
-    def enclose(
-        self,
-        deployment: _Deployment,
-        decompositions: Mapping[str, Decomposition],
-        select: Selection,
-        rtol: float,
-    ) -> Enclosure:
-        """See `_Target`."""
-        question = BestEffort("delta", deployment.n, self.eps, rtol)
-        return largest_answer(decompositions, question, select)[1]
-
-    def margin(self, value: float) -> float:
-        """See `_Target`."""
-        return log(log(value) / math.log(self.delta))
-
-    def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
-        """See `_Target`."""
-        assert isinstance(deployment.mechanism, Randomizer)
-        return deployment.mechanism.known_datasets()
-
-    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
-        """See `_Target`."""
-        assert isinstance(deployment.mechanism, Randomizer)
-        crowds = deployment.mechanism.crowds()
-        if not crowds:
-            return NO_COMPARISON
-        unsettled = unsettled_crowds(crowds, self.eps, self.delta, deployment.n)
-        return compare_suprema(both_directions(unsettled), self.eps, deployment.n, self.delta)
+    A decomposition says both. Widths that could not tell the expected margin from 0 are left out.
+    """
+    rtols = DELTA_RTOLS if deployment.rounds == 1 else target.composed_rtols
+    enclose = _one_round(target, side, deployment)
+    largest = target.delta
+    if deployment.rounds > 1:
+        enclose, largest = _many_rounds(target, side, deployment), target.eps
+    for rtol in [x for x in rtols if x <= 0.5 * expected_margin] or rtols[-1:]:
+        enclosure = enclose(rtol)
+        if enclosure.upper <= largest or enclosure.lower > largest:
+            break
+    certain_side = (enclosure.upper <= largest) - (enclosure.lower > largest)
+    low, high = (_margin(target, deployment, x) for x in (enclosure.upper, enclosure.lower))
+    if math.isinf(low) or math.isinf(high):
+        return Comparison(certain_side, certain_side * math.inf if certain_side else 0.0, math.inf)
+    return Comparison(certain_side, 0.5 * (low + high), 0.5 * (high - low))
 
 
-@dataclass(frozen=True)
-class _ComposedTarget(_Target):
-    """The target of rounds together, whose ε at δ is compared: δ at ε may be far smaller."""
-
-    rtols: Sequence[float] = COMPOSED_RTOLS
-    max_suprema = MAX_COMPOSED_SUPREMA
-    count_rtol = 2e-3
-
-    @property
-    def largest(self) -> float:
-        """See `_Target`."""
-        return self.eps
-
-    def enclose(
-        self,
-        deployment: _Deployment,
-        decompositions: Mapping[str, Decomposition],
-        select: Selection,
-        rtol: float,
-    ) -> Enclosure:
-        """See `_Target`; all decompositions are composed together, without a selection."""
-        composed = compose([(tuple(decompositions.values()), deployment.n, deployment.rounds)])
-        return reached(partial(composed.epsilon, self.delta, rtol=rtol))
-
-    def margin(self, value: float) -> float:
-        """See `_Target`; log(1/δ) is about proportional to ε²."""
-        return 2.0 * (log(self.eps) - log(value))
-
-    def dataset_pairs(self, deployment: _Deployment) -> Mapping[str, Decomposition]:
-        """See `_Target`."""
-        pairs = _round(deployment).lower_decompositions
-        return {str(i): pair for i, pair in enumerate(pairs)}
-
-    def compare_all_datasets(self, deployment: _Deployment) -> Comparison:
-        """See `_Target`."""
-        round_ = _round(deployment)
-        if not round_.crowds:
-            return NO_COMPARISON
-        law = pessimistic_sum([round_], LATTICE_DENSITY, 0.05 * self.delta)
-        eps = smallest_eps(law, self.delta)
-        return Comparison(1 if eps <= self.eps else -1, self.margin(eps), 0.0)
+def _margin(target: Target, deployment: Deployment, value: float) -> float:
+    """Return log(log D / log δ) where δ, or the ε of several rounds, has a value, an estimate."""
+    if deployment.rounds == 1:
+        return log(log(value) / math.log(target.delta))
+    # log(1/δ) is about proportional to ε².
+    return 2.0 * (log(target.eps) - log(value))
 
 
-def _round(deployment: _Deployment) -> Round:
-    """Return the rounds of a deployment whose mechanism is a randomizer."""
-    assert isinstance(deployment.mechanism, Randomizer)
-    return round_of(deployment.mechanism, deployment.n, deployment.rounds)
+def _one_round(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
+    """Return a function that encloses δ at ε, given a relative width."""
+    mechanism, n = deployment.mechanism, deployment.users
+    profile: Profile
+    if isinstance(mechanism, Decomposition):
+        interval = pair(mechanism, n)
+    else:
+        profile = (
+            lower_bound(mechanism.known_datasets(), n)
+            if side == "datasets"
+            else upper_bound(decompositions_above(mechanism), n)
+        )
+        interval = Interval(profile, profile)
+    eps, delta = np.array([target.eps]), np.array([target.delta])
+
+    def enclose(rtol: float) -> Enclosure:
+        lower = interval.lower.deltas(eps, rtol, delta)
+        upper = lower if interval.is_exact else interval.upper.deltas(eps, rtol, delta)
+        high = float(upper.upper[0])
+        return Enclosure(min(float(lower.lower[0]), high), high)
+
+    return enclose
+
+
+def _many_rounds(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
+    """Return a function that encloses ε at δ, given a relative width; δ at ε may be far smaller."""
+    mechanism = deployment.mechanism
+    parts: Collection[Decomposition] = [mechanism] if isinstance(mechanism, Decomposition) else []
+    if isinstance(mechanism, Randomizer) and side == "datasets":
+        pairs = sorted(mechanism.known_datasets().values(), key=mean_square, reverse=True)
+        parts = pairs[:MAX_COMPOSED_PAIRS]
+    elif isinstance(mechanism, Randomizer):
+        parts = decompositions_above(mechanism)
+    composed = compose([(parts, deployment.n, deployment.rounds)])
+    return lambda rtol: reached(partial(composed.epsilon, target.delta, rtol=rtol))
+
+
+def compare_all_datasets(target: Target, deployment: Deployment) -> Comparison:
+    """Compare the bound for all datasets with a target."""
+    if deployment.rounds == 1:
+        upper = interval_of(deployment.mechanism, deployment.users).upper
+        goal = np.array([target.delta])
+        ends = upper.deltas(np.array([target.eps]), DELTA_RTOLS[0], goal)
+        value, largest = float(ends.upper[0]), target.delta
+    else:
+        composed = compose([deployment])
+        epsilon = partial(composed.epsilon, target.delta, rtol=ALL_DATASETS_RTOL)
+        value, largest = reached(epsilon).upper, target.eps
+    # A NaN counts as above the target.
+    return Comparison(1 if value <= largest else -1, _margin(target, deployment, value), 0.0)
+
+
+def _typical_loss(decomposition: Decomposition, n: int) -> float:
+    """Return the standard deviation of the normal privacy loss with the same D(0), an estimate."""
+    users = np.array([float(n)])
+    divergence_at_zero = pair(decomposition, users).upper.deltas(np.zeros(1), 1e-3).upper
+    return math.sqrt(2.0 * math.pi) * float(divergence_at_zero[0])
 
 
 class _TargetSearch:
@@ -480,7 +395,7 @@ class _TargetSearch:
     """
 
     def __init__(
-        self, target: _Target, deployment_at: Callable[[float], _Deployment], axis: Axis
+        self, target: Target, deployment_at: Callable[[float], Deployment], axis: Axis
     ) -> None:
         self._target, self._deployment_at, self._axis = target, deployment_at, axis
         # The searches that found the ends.
@@ -512,26 +427,30 @@ class _TargetSearch:
         """Find the ends."""
         if isinstance(self._deployment_at(self._axis.point(start)).mechanism, Randomizer):
             self._unsafe = AxisSearch(self._axis)
-        self._safe.run(self._at(self._target.compare_blankets), start)
+        self._safe.run(self._at(partial(compare, self._target, "blankets")), start)
         if self._unsafe is self._safe:
             return
         if self.safe_end is not None:
             start = self._axis.scale(self.safe_end)
-        self._unsafe.run(self._at(self._target.compare_datasets), start)
+        self._unsafe.run(self._at(partial(compare, self._target, "datasets")), start)
         if self.safe_end is not None:
             self._meet_by_all_datasets(self.safe_end)
 
     def _at(
-        self, compare: Callable[[_Deployment, float], Comparison]
+        self, compare_deployment: Callable[[Deployment, float], Comparison]
     ) -> Callable[[float, float], Comparison]:
         """Return a comparison of points of the axis."""
-        return lambda point, margin: compare(self._deployment_at(point), margin)
+        return lambda point, margin: compare_deployment(self._deployment_at(point), margin)
 
     def _meet_by_all_datasets(self, safe_end: float) -> None:
         """Move the safe end to the least private point found that all datasets meet."""
-        axis = self._axis
+        deployment = self._deployment_at(safe_end)
+        assert isinstance(deployment.mechanism, Randomizer)
+        if not deployment.mechanism.crowds():
+            return
+        axis, are_composed = self._axis, deployment.rounds > 1
         if isinstance(axis, CountAxis):
-            axis = replace(axis, rtol=self._target.count_rtol)
+            axis = replace(axis, rtol=COUNT_RTOLS[are_composed])
         unsafe_end = axis.least_private if self.unsafe_end is None else self.unsafe_end
         if axis.is_narrow(unsafe_end, safe_end):
             return
@@ -539,41 +458,7 @@ class _TargetSearch:
         # The bound is mostly close to the end that datasets show.
         start = axis.scale(unsafe_end)
         self._safe.run(
-            self._at(lambda deployment, _: self._target.compare_all_datasets(deployment)),
+            self._at(lambda deployment, _: compare_all_datasets(self._target, deployment)),
             start + 2.02 * axis.resolution(start),
-            self._target.max_suprema,
+            MAX_COMPOSED_SUPREMA if are_composed else MAX_COMPARISONS,
         )
-
-
-@dataclass(frozen=True)
-class FewestUsers(Question):
-    """The smallest n with D(``eps``) ≤ ``delta`` after ``rounds``; D falls in n."""
-
-    eps: float
-    delta: float
-    rounds: int = 1
-
-    def answer(self, decomposition: Decomposition) -> Enclosure:
-        """See `Question`."""
-        return fewest_users(decomposition, eps=self.eps, delta=self.delta, rounds=self.rounds)
-
-    @property
-    def max_all_asked(self) -> int:
-        """See `Question`; several rounds take seconds per decomposition."""
-        return super().max_all_asked if self.rounds == 1 else 1
-
-    def point(self, value: float) -> tuple[float, float, int] | None:
-        """See `Question`; None if the value exceeds the largest number of users."""
-        return None if value > validation.MAX_USERS else (self.eps, self.delta, int(value))
-
-    def may_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """See `Question`."""
-        if self.rounds == 1 or value > validation.MAX_USERS:
-            return super().may_exceed(decomposition, value)
-        composed = compose([(decomposition, int(value), self.rounds)])
-        return reached(partial(composed.epsilon, self.delta, rtol=COARSE_EPS_RTOL)).upper > self.eps
-
-    def seems_to_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """See `Question`."""
-        seems = super().seems_to_exceed if self.rounds == 1 else self.may_exceed
-        return seems(decomposition, value)

@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.few_outcomes import loss_bounds
+from shufflebounds.accounting.one_shuffle import Quantity, enclosure_of
 from shufflebounds.accounting.problem import Problem, delta_limit, most_telling, typical_loss
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.accounting.round_laws import (
@@ -30,7 +30,6 @@ from shufflebounds.accounting.round_laws import (
     optimistic_sums,
     pessimistic_sum,
 )
-from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -237,8 +236,12 @@ class _EpsilonOfRounds(_CompositionQuestion):
         share = self._share(self.delta)
         upper = math.inf
         if share >= validation.MIN_DELTA:
-            upper = self._sum_of_rounds(lambda part, n: single_shuffle.epsilon(part, n, share))
-        lower = self._largest_round(lambda part, n: single_shuffle.epsilon(part, n, self.delta))
+            upper = self._sum_of_rounds(
+                lambda part, n: enclosure_of(part, Quantity.EPSILON, n, share, None)
+            )
+        lower = self._largest_round(
+            lambda part, n: enclosure_of(part, Quantity.EPSILON, n, self.delta, None)
+        )
         return Enclosure(min(lower, upper), upper)
 
 
@@ -290,8 +293,12 @@ class _DeltaOfRounds(_CompositionQuestion):
     def single_rounds(self) -> Enclosure:
         """See `_CompositionQuestion`; each round has an equal share of ε."""
         share = self._share(self.eps)
-        upper = self._sum_of_rounds(lambda part, n: single_shuffle.delta(part, share, n))
-        lower = self._largest_round(lambda part, n: single_shuffle.delta(part, self.eps, n))
+        upper = self._sum_of_rounds(
+            lambda part, n: enclosure_of(part, Quantity.DELTA, n, share, None)
+        )
+        lower = self._largest_round(
+            lambda part, n: enclosure_of(part, Quantity.DELTA, n, self.eps, None)
+        )
         return Enclosure(min(lower, upper, 1.0), min(upper, 1.0))
 
 
@@ -387,7 +394,6 @@ class Composed:
             )
         )
 
-    @no_worse_than_simple_bound()
     @limited
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
@@ -435,7 +441,6 @@ class Composed:
         outcomes = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
         return self._answer(question, outcomes, rtol)
 
-    @no_worse_than_simple_bound()
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest δ at which all rounds together are (ε, δ)-DP.

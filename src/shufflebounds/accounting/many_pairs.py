@@ -2,111 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import LARGEST_EPS
-from shufflebounds.accounting.single_shuffle import delta as delta_at
-from shufflebounds.accounting.single_shuffle import epsilon as epsilon_at
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, reached
-from shufflebounds.divergence.saddlepoint import log_estimate
-
-# Relative width of the coarse enclosure of D that excludes candidates far below δ. Speed only.
-COARSE_RTOL = 0.05
-# Largest number of dataset pairs that are estimated. They are those with the largest E G².
-MAX_DATASET_PAIRS = 300
-# Up to this number of candidates, all are answered, because excluding some would cost as much.
-MAX_CANDIDATES_ALL_ASKED = 4
-
-# A function that returns the largest enclosure so far.
-LargestSoFar = Callable[[], Enclosure]
-
-
-class Question(ABC):
-    """A quantity of a decomposition that grows with its divergence D, such as ε at a given δ.
-
-    For a value x of the quantity, `point` returns (ε, δ, n). The quantity is at most x if and only
-    if D(ε) ≤ δ for n users.
-    """
-
-    @property
-    def max_all_asked(self) -> int:
-        """The largest number of decompositions that are all answered; 1 if answers are slow."""
-        return MAX_CANDIDATES_ALL_ASKED
-
-    @abstractmethod
-    def answer(self, decomposition: Decomposition) -> Enclosure:
-        """Return an enclosure for one decomposition; raise PrecisionError if it is too wide."""
-
-    @abstractmethod
-    def point(self, value: float) -> tuple[float, float, int] | None:
-        """Return the (ε, δ, n) that belong to `value`; None if no answer exceeds it."""
-
-    def may_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """Return False only if a coarse enclosure proves that the answer is at most `value`."""
-        point = self.point(value)
-        if point is None:
-            return False
-        eps, delta, n = point
-        return reached(partial(delta_at, decomposition, eps, n, rtol=COARSE_RTOL)).upper > delta
-
-    def seems_to_exceed(self, decomposition: Decomposition, value: float) -> bool:
-        """Return whether an estimate of the answer exceeds `value`."""
-        point = self.point(value)
-        if point is None:
-            return False
-        eps, delta, n = min(point[0], LARGEST_EPS), *point[1:]
-        estimates = (
-            float(log_estimate(inner, eps, n).log) for inner, _ in decomposition.directions
-        )
-        return max(estimates) > (math.log(delta) if delta > 0.0 else -math.inf)
-
-
-@dataclass(frozen=True)
-class Divergence(Question):
-    """ε or δ of ``n`` users: ``quantity`` is "epsilon" or "delta", ``at`` is the other number."""
-
-    quantity: str
-    n: int
-    at: float
-    rtol: float | None = None
-
-    def answer(self, decomposition: Decomposition) -> Enclosure:
-        """See `Question`."""
-        if self.quantity == "epsilon":
-            return epsilon_at(decomposition, self.n, self.at, rtol=self.rtol)
-        return delta_at(decomposition, self.at, self.n, rtol=self.rtol)
-
-    def point(self, value: float) -> tuple[float, float, int] | None:
-        """See `Question`; ε may be infinite."""
-        if math.isinf(value):
-            return None
-        return (value, self.at, self.n) if self.quantity == "epsilon" else (self.at, value, self.n)
-
-
-@dataclass(frozen=True)
-class BestEffort(Divergence):
-    """A divergence whose enclosures may have any width.
-
-    A decomposition whose enclosure is too wide raises no PrecisionError, which would hide the
-    answers of the other decompositions.
-    """
-
-    def answer(self, decomposition: Decomposition) -> Enclosure:
-        """See `Question`."""
-        return reached(partial(super().answer, decomposition))
-
-
-# A function that yields the indices of the decompositions to answer, given the largest answer so
-# far.
-Selection = Callable[[Sequence[Decomposition], Question, LargestSoFar], Iterator[int]]
+from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of, require_width
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.profile import Interval, Max
 
 
 def worst_epsilon(
@@ -148,7 +53,7 @@ def worst_epsilon(
     >>> name, f"{enclosure.upper:.4f}"
     ('0 against 2', '0.0649')
     """
-    return largest_answer(candidates, Divergence("epsilon", n, delta, rtol), candidates_to_ask)
+    return _worst(candidates, Quantity.EPSILON, n, validation.delta(delta), rtol)
 
 
 def best_lower_epsilon(
@@ -189,7 +94,7 @@ def best_lower_epsilon(
     >>> name, f"{enclosure.lower:.2f}"
     ('third', '0.38')
     """
-    return largest_answer(pairs, Divergence("epsilon", n, delta, rtol), pairs_to_try)
+    return _worst(pairs, Quantity.EPSILON, n, validation.delta(delta), rtol, is_selective=True)
 
 
 def worst_delta(
@@ -229,7 +134,7 @@ def worst_delta(
     >>> name, f"{enclosure.upper:.1e}"
     ('0 against 2', '5.7e-06')
     """
-    return largest_answer(candidates, Divergence("delta", n, eps, rtol), candidates_to_ask)
+    return _worst(candidates, Quantity.DELTA, n, validation.eps(eps), rtol)
 
 
 def best_lower_delta(
@@ -269,85 +174,41 @@ def best_lower_delta(
     >>> name, f"{enclosure.lower:.2f}"
     ('x1', '0.50')
     """
-    return largest_answer(pairs, Divergence("delta", n, eps, rtol), pairs_to_try)
+    return _worst(pairs, Quantity.DELTA, n, validation.eps(eps), rtol, is_selective=True)
 
 
-def candidates_to_ask(
-    candidates: Sequence[Decomposition], question: Question, largest_so_far: LargestSoFar
-) -> Iterator[int]:
-    """Yield the indices of the candidates that may have the largest answer.
-
-    The caller must answer each candidate before it takes the next index. The other candidates have
-    answers of at most the upper end of the final `largest_so_far`.
-    """
-    asks_all = len(candidates) <= question.max_all_asked
-    for i, candidate in enumerate(candidates):
-        if i == 0 or asks_all or question.may_exceed(candidate, largest_so_far().upper):
-            yield i
-
-
-def pairs_to_try(
-    pairs: Sequence[Decomposition], question: Question, largest_so_far: LargestSoFar
-) -> Iterator[int]:
-    """Yield the indices of the dataset pairs that seem to have the largest answer."""
-    if len(pairs) <= question.max_all_asked:
-        yield from range(len(pairs))
-        return
-    yield 0
-    point = question.point(largest_so_far().lower)
-    eps = point[0] if point is not None else 0.0
-    ranked = sorted(range(1, len(pairs)), key=lambda i: -_second_moment(pairs[i], eps))
-    has_slow_answers = question.max_all_asked <= 1
-    for i in ranked[: MAX_CANDIDATES_ALL_ASKED if has_slow_answers else MAX_DATASET_PAIRS]:
-        if question.seems_to_exceed(pairs[i], largest_so_far().lower):
-            yield i
-
-
-def largest_answer(
+def _worst(
     candidates: Mapping[str, Decomposition],
-    question: Question,
-    select: Selection,
+    quantity: Quantity,
+    n: int,
+    at: float,
+    rtol: float | None,
+    *,
+    is_selective: bool = False,
 ) -> tuple[str, Enclosure]:
     """Return the name and the enclosure of the largest answer.
 
-    If `select` is `pairs_to_try`, both are those of the pair with the largest lower end. Otherwise
-    the name is that of the candidate with the largest upper end, and each end of the enclosure is
-    the largest one of all answers.
+    If it `is_selective`, candidates that seem to be smaller than others are left out.
     """
-    names = _candidate_names(candidates)
-    decompositions = [candidates[name] for name in names]
-    answers: dict[int, Enclosure] = {}
-
-    def largest_so_far() -> Enclosure:
-        return Enclosure(
-            max(answer.lower for answer in answers.values()),
-            max(answer.upper for answer in answers.values()),
-        )
-
-    for i in select(decompositions, question, largest_so_far):
-        answers[i] = question.answer(decompositions[i])
-    if select is pairs_to_try:
-        best = max(answers, key=lambda i: answers[i].lower)
-        return names[best], answers[best]
-    return names[max(answers, key=lambda i: answers[i].upper)], largest_so_far()
+    _require_candidates(candidates)
+    users = validation.users(n)
+    parts = [
+        pair(require("candidates", x), np.array([float(users)]), name)
+        for name, x in candidates.items()
+    ]
+    lower = Max([part.lower for part in parts], is_selective=is_selective)
+    is_exact = all(part.is_exact for part in parts)
+    upper = lower if is_exact else Max([part.upper for part in parts], is_selective=is_selective)
+    enclosures, bounds = enclosures_of(Interval(lower, upper), quantity, [(at, at)], rtol)
+    require_width(enclosures, candidates.values(), quantity, [users], [at], rtol)
+    return str(bounds.upper_names[0]), enclosures[0]
 
 
-def _second_moment(decomposition: Decomposition, eps: float) -> float:
-    """Return E G² at ε, the larger one of both directions."""
-    moments = []
-    for first, second in itertools.permutations((decomposition.a, decomposition.b)):
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            terms = (first - math.exp(min(eps, 300.0)) * second) ** 2 / decomposition.c
-        moments.append(float(np.nansum(terms)))
-    return max(moments)
-
-
-def _candidate_names(candidates: Mapping[str, Decomposition]) -> list[str]:
-    """Return the names of the candidates; raise ValueError unless they are a nonempty mapping."""
+def _require_candidates(candidates: object) -> None:
+    """Raise ValueError unless the candidates are a nonempty mapping."""
     if not isinstance(candidates, Mapping):
         raise ValueError(
             f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"
         )
     if not candidates:
         raise ValueError("candidates must hold at least one decomposition, got none")
-    return list(candidates)

@@ -5,45 +5,26 @@ The answer for a mechanism lies between its worst known dataset and its best pro
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
-from shufflebounds.accounting import single_shuffle
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.many_pairs import (
-    BestEffort,
-    candidates_to_ask,
-    largest_answer,
-    pairs_to_try,
-)
-from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.single_shuffle import ArrayOf, enclosures_of
-from shufflebounds.accounting.worst_dataset import (
-    SUFFICIENT_GAP,
-    all_datasets_delta,
-    all_datasets_epsilon,
-    unsettled_crowds,
+from shufflebounds.accounting.arguments import ArrayOf, is_array_like, paired, require_number
+from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.one_shuffle import (
+    Quantity,
+    bounds_of,
+    enclosures_of,
+    require_width,
 )
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, reached
-from shufflebounds.core.work import enclosed_so_far, limited
+from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.work import limited
+from shufflebounds.profiles.mechanism import interval_of
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
-
-# Finer blankets are asked for only if the all-datasets bound exceeds this share of the coarse
-# blanket's bound. Speed and width only (benchmarks/mechanisms.py).
-GAIN_SHARE = 0.9
-# Finer blankets are asked for only if the upper end exceeds the lower one by more than this
-# relative gap. Speed and width only (benchmarks/mechanisms.py).
-GAP_TO_REFINE = 1e-3
-# Up to this number of decompositions, each is evaluated at all points in one call. Speed only.
-MAX_DECOMPOSITIONS_TOGETHER = 4
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -69,7 +50,6 @@ def epsilon(
 ) -> Enclosures: ...
 
 
-@no_worse_than_simple_bound()
 @limited
 def epsilon(
     decomposition: Decomposition | Randomizer,
@@ -132,15 +112,16 @@ def epsilon(
     >>> f"{sb.epsilon(R.blanket(), n=100_000, delta=1e-6).upper:.3f}"
     '0.110'
     """
-    require_mechanism(decomposition)
-    if validation.rounds(rounds) == 1:
-        if isinstance(decomposition, Randomizer):
-            return _mechanism_enclosures("epsilon", decomposition, n, delta, rtol)
-        return single_shuffle.epsilon(decomposition, n, delta, rtol=rtol)
-    _require_numbers(n=n, delta=delta)
-    return _compose_without_simple_bounds(decomposition, n, rounds).epsilon(
-        validation.delta(delta), rtol=rtol
-    )
+    subject = require_mechanism(decomposition)
+    if validation.rounds(rounds) > 1:
+        users = validation.users(require_number("n", n))
+        composed = compose([(subject, users, rounds)])
+        return composed.epsilon(validation.delta(require_number("delta", delta)), rtol=rtol)
+    is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
+    check = validation.delta_between if is_exact else _twice(validation.delta)
+    counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
+    enclosures = _enclosures(subject, Quantity.EPSILON, counts, deltas, rtol)
+    return enclosures if is_array_like(n) or is_array_like(delta) else enclosures[0]
 
 
 # Scalars match both overloads; the first is the more specific.
@@ -166,7 +147,6 @@ def delta(
 ) -> Enclosures: ...
 
 
-@no_worse_than_simple_bound()
 @limited
 def delta(
     decomposition: Decomposition | Randomizer,
@@ -219,33 +199,37 @@ def delta(
     >>> f"{sb.delta(R, eps=0.0, n=1).upper:.2f}"
     '0.50'
     """
-    require_mechanism(decomposition)
-    if validation.rounds(rounds) == 1:
-        if isinstance(decomposition, Randomizer):
-            return _mechanism_enclosures("delta", decomposition, n, eps, rtol)
-        return single_shuffle.delta(decomposition, eps, n, rtol=rtol)
-    _require_numbers(eps=eps, n=n)
-    return _compose_without_simple_bounds(decomposition, n, rounds).delta(
-        validation.eps(eps), rtol=rtol
-    )
+    subject = require_mechanism(decomposition)
+    if validation.rounds(rounds) > 1:
+        users = validation.users(require_number("n", n))
+        composed = compose([(subject, users, rounds)])
+        return composed.delta(validation.eps(require_number("eps", eps)), rtol=rtol)
+    is_exact = isinstance(subject, Decomposition) and not is_array_like(eps)
+    check = validation.eps_between if is_exact else _twice(validation.eps)
+    losses, counts = paired(("eps", eps, check), ("n", n, validation.users))
+    enclosures = _enclosures(subject, Quantity.DELTA, counts, losses, rtol)
+    return enclosures if is_array_like(n) or is_array_like(eps) else enclosures[0]
 
 
-def _compose_without_simple_bounds(
-    decomposition: Decomposition | Randomizer, n: int | ArrayOf[int], rounds: int
-) -> Composed:
-    """Return the rounds without their simple bounds, which the public questions ask themselves."""
-    composed = compose([(decomposition, validation.users(n), rounds)])
-    return Composed(tuple(replace(round_, simple=None) for round_ in composed.rounds))
+def _twice(check: Callable[[object], float]) -> Callable[[object], tuple[float, float]]:
+    """Return a check of floats that gives the same float as both neighbours of the argument."""
+    return lambda value: (check(value),) * 2
 
 
-def _require_numbers(**arguments: object) -> None:
-    """Raise ValueError for an argument that is an array."""
-    for name, value in arguments.items():
-        if np.ndim(value) > 0:  # type: ignore[arg-type]
-            raise ValueError(
-                f"{name} must be one number for more rounds than one, got {value!r}: "
-                "ask for each by itself"
-            )
+def _enclosures(
+    subject: Decomposition | Randomizer,
+    quantity: Quantity,
+    counts: Sequence[int],
+    points: Sequence[tuple[float, float]],
+    rtol: float | None,
+) -> Enclosures:
+    """Return enclosures at all points; raise `PrecisionError` if a decomposition's is too wide."""
+    interval = interval_of(subject, np.array([float(count) for count in counts]))
+    enclosures, _ = enclosures_of(interval, quantity, points, rtol)
+    if isinstance(subject, Decomposition):
+        at = [left for left, _ in points]
+        require_width(enclosures, [subject], quantity, counts, at, rtol)
+    return enclosures
 
 
 @dataclass(frozen=True)
@@ -274,27 +258,7 @@ class MechanismBounds:
     upper_bound: str
     others: str
 
-    def capped(self, bound: Enclosure) -> MechanismBounds:
-        """Return the same with an upper end that is at most that of the simple bound.
 
-        Parameters
-        ----------
-        bound
-            Of the same quantity, of which ``upper`` counts.
-
-        Returns
-        -------
-        MechanismBounds
-            Its ``upper_bound`` is ``simple bound`` if that is smaller by more than 10⁻⁴.
-        """
-        upper = min(self.enclosure.upper, bound.upper)
-        ends = Enclosure(min(self.enclosure.lower, upper), upper)
-        is_larger = self.enclosure.upper * (1.0 - single_shuffle.DEFAULT_RTOL) > bound.upper
-        name = "simple bound" if is_larger else self.upper_bound
-        return replace(self, enclosure=ends, upper_bound=name)
-
-
-@no_worse_than_simple_bound(epsilon)
 @limited
 def mechanism_epsilon(
     randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
@@ -339,11 +303,9 @@ def mechanism_epsilon(
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
-    mechanism, question = _Mechanism.of(randomizer), BestEffort("epsilon", n, delta, rtol)
-    return mechanism.bounds(question, *mechanism.ends(question))
+    return _mechanism_bounds(randomizer, Quantity.EPSILON, n, delta, rtol)
 
 
-@no_worse_than_simple_bound(delta)
 @limited
 def mechanism_delta(
     randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
@@ -380,127 +342,16 @@ def mechanism_delta(
     '0.50'
     """
     eps, n = validation.eps(eps), validation.users(n)
-    mechanism, question = _Mechanism.of(randomizer), BestEffort("delta", n, eps, rtol)
-    return mechanism.bounds(question, *mechanism.ends(question))
+    return _mechanism_bounds(randomizer, Quantity.DELTA, n, eps, rtol)
 
 
-def _mechanism_enclosures(
-    quantity: str,
-    randomizer: Randomizer,
-    n: int | ArrayOf[int],
-    at: float | ArrayOf[float],
-    rtol: float | None,
-) -> Enclosure | Enclosures:
-    """Return the enclosures of `mechanism_epsilon` or `mechanism_delta`.
-
-    `quantity` is "epsilon" or "delta". One of `n` and `at`, the other quantity, may be an array.
-    """
-    users: tuple[str, object, Callable[[object], int]] = ("n", n, validation.users)
-    if quantity == "epsilon":
-        counts, points = single_shuffle.paired(users, ("delta", at, validation.delta))
-    else:
-        points, counts = single_shuffle.paired(("eps", at, validation.eps), users)
-    questions = [BestEffort(quantity, *pair, rtol) for pair in zip(counts, points, strict=True)]
-    mechanism = _Mechanism.of(randomizer)
-    if not (single_shuffle.is_array_like(n) or single_shuffle.is_array_like(at)):
-        return mechanism.bounds(questions[0], *mechanism.ends(questions[0])).enclosure
-
-    def ask(part: Decomposition) -> Enclosures:
-        if quantity == "epsilon":
-            return single_shuffle.epsilon(part, n, at, rtol=rtol)
-        return single_shuffle.delta(part, at, n, rtol=rtol)
-
-    return mechanism.enclosures(questions, ask)
-
-
-@dataclass(frozen=True, eq=False)
-class _Mechanism:
-    """A mechanism and the decompositions that bound it.
-
-    ``below`` holds those of dataset pairs by name, ``above`` holds blankets.
-    """
-
-    randomizer: Randomizer
-    crowds: tuple[Crowd, ...]
-    below: Mapping[str, Decomposition]
-    above: Mapping[str, Decomposition]
-
-    @staticmethod
-    def of(randomizer: Randomizer) -> _Mechanism:
-        """Return a randomizer's crowds and decompositions; raise ValueError for other types."""
-        if not isinstance(randomizer, Randomizer):
-            raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
-        crowds = randomizer.crowds()
-        if crowds and all(crowd.tried for crowd in crowds):
-            # The list of a composition's blankets may be long.
-            above = {str(i): crowd.blanket() for i, crowd in enumerate(crowds)}
-        else:
-            above = randomizer.blankets()
-        return _Mechanism(randomizer, crowds, randomizer.known_datasets(), above)
-
-    def ends(self, question: BestEffort) -> tuple[str, float, float]:
-        """Return the other users' inputs at the worst dataset, its lower end, and the upper end.
-
-        The upper end is that of the blankets.
-        """
-        # The ends of a single part would be no ends of the mechanism.
-        with enclosed_so_far(lambda: Enclosure(0.0, math.inf)):
-            others, low = largest_answer(self.below, question, pairs_to_try)
-        with enclosed_so_far(lambda: Enclosure(low.lower, math.inf)):
-            _, blanket = largest_answer(self.above, question, candidates_to_ask)
-        return others, low.lower, blanket.upper
-
-    def enclosures(
-        self, questions: Sequence[BestEffort], ask: Callable[[Decomposition], Enclosures]
-    ) -> Enclosures:
-        """Return the answers to all questions.
-
-        `ask` answers all of them for one decomposition. It is used if there are few decompositions.
-        """
-        if max(len(self.below), len(self.above)) <= MAX_DECOMPOSITIONS_TOGETHER:
-            size = len(questions)
-            # The ends of a single part would be no ends of the mechanism.
-            unknown = Enclosures(np.zeros(size), np.full(size, math.inf))
-            with enclosed_so_far(lambda: unknown):
-                below, above = (
-                    [reached(partial(ask, part)) for part in parts.values()]
-                    for parts in (self.below, self.above)
-                )
-            low = np.max([enclosure.lower for enclosure in below], axis=0).tolist()
-            high = np.max([enclosure.upper for enclosure in above], axis=0).tolist()
-            ends = [("", *pair) for pair in zip(low, high, strict=True)]
-        else:
-            ends = [self.ends(question) for question in questions]
-        answers = [Enclosure(min(low, high), high) for _, low, high in ends]
-        with enclosed_so_far(lambda: enclosures_of(answers)):
-            for i, (question, row) in enumerate(zip(questions, ends, strict=True)):
-                answers[i] = self.bounds(question, *row).enclosure
-        return enclosures_of(answers)
-
-    def bounds(
-        self, question: BestEffort, others: str, low: float, blanket: float
-    ) -> MechanismBounds:
-        """Return the bounds of the mechanism, given the ends of `ends`.
-
-        The bound for all datasets is computed only if the blanket is not as close already.
-        """
-        lower = min(low, blanket)
-        with enclosed_so_far(lambda: Enclosure(lower, blanket)):
-            upper = self._all_datasets_bound(question, lower, blanket)
-            if self.crowds and upper > max(lower * (1.0 + GAP_TO_REFINE), GAIN_SHARE * blanket):
-                _, finer = largest_answer(self.randomizer.blankets(), question, candidates_to_ask)
-                blanket = min(blanket, finer.upper)
-        name = "all datasets" if upper < blanket else "blanket"
-        upper = max(lower, min(upper, blanket))
-        return MechanismBounds(Enclosure(min(lower, upper), upper), name, others)
-
-    def _all_datasets_bound(self, question: BestEffort, lower: float, blanket: float) -> float:
-        """Return the upper end by the bound for all datasets, or `blanket` if that is close."""
-        if blanket <= lower * (1.0 + SUFFICIENT_GAP):
-            return blanket
-        n, at = question.n, question.at
-        if question.quantity == "epsilon":
-            crowds = unsettled_crowds(self.crowds, lower, at, n)
-            return all_datasets_epsilon(crowds, n, at, lower, blanket)
-        crowds = unsettled_crowds(self.crowds, at, lower, n)
-        return max(lower, all_datasets_delta(crowds, at, n, blanket))
+def _mechanism_bounds(
+    randomizer: Randomizer, quantity: Quantity, n: int, at: float, rtol: float | None
+) -> MechanismBounds:
+    """Return the bounds of a mechanism at one point; raise ValueError for other types."""
+    if not isinstance(randomizer, Randomizer):
+        raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
+    interval = interval_of(randomizer, np.array([float(n)]))
+    bounds = bounds_of(interval, quantity, np.array([at]), rtol)
+    [enclosure] = bounds.enclosures()
+    return MechanismBounds(enclosure, str(bounds.upper_names[0]), str(bounds.lower_names[0]))

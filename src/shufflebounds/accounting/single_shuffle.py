@@ -10,6 +10,7 @@ from typing import TypeGuard, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from shufflebounds.accounting.old_starts import starts
 from shufflebounds.accounting.problem import Problem, largest_divergences
 from shufflebounds.accounting.reduction import (
     SKETCH_DOUBT,
@@ -19,7 +20,6 @@ from shufflebounds.accounting.reduction import (
     sketch_of,
 )
 from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search, Start
-from shufflebounds.accounting.starts import starts
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError

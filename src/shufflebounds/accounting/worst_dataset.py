@@ -1,28 +1,20 @@
-"""Bounds over all datasets: by enumerating them for few users and outputs, or by suprema.
-
-The search by suprema returns an ε at which the suprema were at most δ, or the one that it was
-given. It assumes that suprema fall with ε; no answer rests on that.
-"""
+"""The worst of all datasets, found by enumerating them for few users and outputs."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.axis_search import AxisSearch, Comparison, LossAxis
-from shufflebounds.accounting.many_pairs import Divergence
 from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
-from shufflebounds.divergence.law import U, log
-from shufflebounds.divergence.supremum import supremum
+from shufflebounds.divergence.law import U
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Largest number of histograms times datasets times inputs to enumerate: some ten seconds for each
@@ -35,16 +27,6 @@ SCALE_BITS = 1000
 # An upper bound, in these units, of what underflow takes from any probability: n times the number
 # of outputs is at most `MAX_WORK`.
 SCALED_UNDERFLOW = 1e-305
-# Relative gap between a blanket's upper end and the lower end below which the bound for all
-# datasets is not computed: it would hardly be smaller. It is also the width of the search for it.
-SUFFICIENT_GAP = 3e-4
-# Up to this number of pairs of inputs, all are bounded; of more, only those that a coarse bound
-# leaves open.
-MAX_CROWDS_UNSORTED = 4
-# Ratio of a supremum to δ above which its value does not matter.
-MAX_SUPREMUM_RATIO = 1e3
-# Smallest ε that is searched for, as a share of the blanket's.
-SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -236,60 +218,3 @@ def _with_report(law: NDArray, row: NDArray) -> NDArray:
             after[axis], before[axis] = slice(1, None), slice(None, -1)
             shifted[tuple(after)] += row[axis] * law[tuple(before)]
     return shifted
-
-
-def unsettled_crowds(crowds: Sequence[Crowd], eps: float, delta: float, n: int) -> list[Crowd]:
-    """Return the crowds whose blankets do not show that D(ε) ≤ δ in both directions.
-
-    All datasets of the other crowds have D ≤ δ at `eps` and beyond. A crowd of extremes is always
-    returned, as its blanket does not cover all its pairs. At least one crowd is returned, and all
-    of them if there are few.
-    """
-    if len(crowds) <= MAX_CROWDS_UNSORTED:
-        return list(crowds)
-    question = Divergence("delta", n, eps)
-    open_ = [
-        crowd for crowd in crowds if crowd.extremes or question.may_exceed(crowd.blanket(), delta)
-    ]
-    return open_ or [crowds[0]]
-
-
-def all_datasets_delta(crowds: Sequence[Crowd], eps: float, n: int, high: float) -> float:
-    """Return the largest supremum of all crowds and both directions, or `high` if that is less."""
-    suprema = (supremum(crowd, eps, n) for crowd in both_directions(crowds))
-    return min(high, max(suprema, default=math.inf))
-
-
-def all_datasets_epsilon(
-    crowds: Sequence[Crowd], n: int, delta: float, low: float, high: float
-) -> float:
-    """Return the smallest ε found in [low, high] where all suprema are at most δ, else `high`.
-
-    `low` need not be a certain lower end.
-    """
-    if not crowds or not low < high < math.inf:
-        return high
-    ordered_crowds = both_directions(crowds)
-    low = max(low, SMALLEST_SHARE * high)
-    search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
-    # The bound is mostly that close to the lower end, which two datasets attain.
-    guess = search.axis.scale(low * (1.0 + 0.9 * SUFFICIENT_GAP))
-    search.run(lambda eps, _: compare_suprema(ordered_crowds, eps, n, delta), guess)
-    assert search.safe_end is not None
-    return search.safe_end
-
-
-def compare_suprema(crowds: list[Crowd], eps: float, n: int, delta: float) -> Comparison:
-    """Return how the suprema of all crowds compare with δ, up to the first one that is above it.
-
-    If one is above δ, `crowds` loses those before it: D is no larger further along the axis, so
-    that they need not be evaluated again.
-    """
-    largest = 0.0
-    for i, crowd in enumerate(crowds):
-        value = supremum(crowd, eps, n, MAX_SUPREMUM_RATIO * delta)
-        largest = max(largest, value)
-        if not value <= delta:  # a NaN counts as above δ
-            del crowds[:i]
-            return Comparison(-1, log(log(value) / math.log(delta)), 0.0)
-    return Comparison(1, log(log(largest) / math.log(delta)), 0.0)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.many_pairs import (
-    Divergence,
-    Question,
-    candidates_to_ask,
-    pairs_to_try,
-)
+from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of, shortfalls
 from shufflebounds.accounting.renyi import DEFAULT_RTOL as RENYI_RTOL
 from shufflebounds.accounting.renyi import renyi, renyi_bounds
 from shufflebounds.accounting.renyi_conversion import least_epsilon
-from shufflebounds.accounting.single_shuffle import DEFAULT_RTOL
 from shufflebounds.bounds.base import (
     DIVERGENCES,
     Answer,
@@ -35,11 +27,13 @@ from shufflebounds.bounds.base import (
     largest,
 )
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.divergence.law import U
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.profile import Interval, Max
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # Largest number of pairs that are all computed, and of dataset pairs that are composed for a lower
@@ -86,16 +80,6 @@ def _composed_answer(
         )
     )
     return largest(map(answer, choices), kind)
-
-
-def largest_of_pairs(kind: Kind, pairs: Sequence[Candidate], question: Question) -> Answer:
-    """Return the largest answer of many pairs; a lower bound leaves out unpromising pairs."""
-    select = pairs_to_try if kind is Kind.LOWER else candidates_to_ask
-    answers: list[Answer] = []
-    decompositions = [pair.decomposition for pair in pairs]
-    for i in select(decompositions, question, lambda: largest(answers, kind).enclosure):
-        answers.append(attempt(partial(question.answer, decompositions[i])).of(pairs[i]))
-    return largest(answers, kind)
 
 
 def _renyi_answers(
@@ -261,50 +245,37 @@ def _single_round_answers(
     numerics: Numerics,
 ) -> list[Answer]:
     """Return the largest divergence of all pairs at each point, of one shuffle each."""
-    if len(pairs) > _MAX_COMPUTED_PAIRS:
-        questions = (Divergence(quantity, point.draws, point.at, numerics.rtol) for point in points)
-        return [largest_of_pairs(kind, pairs, question) for question in questions]
-    rows = [
-        [
-            answer.of(pair)
-            for answer in _answers_at_points(pair.decomposition, quantity, points, numerics)
-        ]
-        for pair in pairs
-    ]
-    return [largest(answers, kind) for answers in zip(*rows, strict=True)]
-
-
-def _answers_at_points(
-    decomposition: Decomposition,
-    quantity: str,
-    points: Sequence[DivergencePoint],
-    numerics: Numerics,
-) -> list[Answer]:
-    """Return an answer for each point, with a shortfall for each that is too wide."""
-    function = single_shuffle.delta if quantity == "delta" else single_shuffle.epsilon
-    name = "eps" if quantity == "delta" else "delta"
-
-    def ask(n: int | list[int], at: float | list[float]) -> Any:
-        arguments: dict[str, Any] = {"n": n, name: at}
-        return function(decomposition, **arguments, rtol=numerics.rtol)
-
-    def answer_alone(point: DivergencePoint) -> Answer:
-        return attempt(lambda: ask(point.draws, point.at))
-
-    draws, at = [point.draws for point in points], [point.at for point in points]
-    is_same_at, is_same_n = len(set(at)) == 1, len(set(draws)) == 1
-    if len(points) < 2 or not (is_same_at or is_same_n):
-        return [answer_alone(point) for point in points]
+    if not points:
+        return []
     try:
-        enclosures = ask(draws, at[0]) if is_same_at else ask(draws[0], at)
-        return [Answer(enclosure) for enclosure in enclosures]
-    except PrecisionError as error:
-        # The error of all points together does not say which of them are too wide, nor why.
-        goal = numerics.rtol or DEFAULT_RTOL
-        return [
-            answer_alone(point) if enclosure.relative_width > goal else Answer(enclosure)
-            for point, enclosure in zip(points, error.enclosure, strict=True)
-        ]
+        return _answers_together(kind, pairs, Quantity(quantity), points, numerics.rtol)
+    except WorkError as error:
+        if len(points) == 1:
+            return [Answer(error.enclosure, shortfall=str(error))]
+    rows = (_single_round_answers(kind, pairs, quantity, [x], numerics) for x in points)
+    return [answer for row in rows for answer in row]
+
+
+def _answers_together(
+    kind: Kind,
+    pairs: Sequence[Candidate],
+    quantity: Quantity,
+    points: Sequence[DivergencePoint],
+    rtol: float | None,
+) -> list[Answer]:
+    """Return the answers of `_single_round_answers`, computed together."""
+    draws, at = [point.draws for point in points], [point.at for point in points]
+    n, is_selective = np.array([float(x) for x in draws]), kind is Kind.LOWER
+    parts = [pair(x.decomposition, n, str(i)) for i, x in enumerate(pairs)]
+    lower = Max([part.lower for part in parts], is_selective=is_selective)
+    is_exact = all(part.is_exact for part in parts)
+    upper = lower if is_exact else Max([part.upper for part in parts], is_selective=is_selective)
+    enclosures, bounds = enclosures_of(Interval(lower, upper), quantity, [(x, x) for x in at], rtol)
+    decompositions = [x.decomposition for x in pairs]
+    messages = shortfalls(enclosures, decompositions, quantity, draws, at, rtol)
+    names = bounds.lower_names if is_selective else bounds.upper_names
+    rows = zip(enclosures, messages, names, strict=True)
+    return [Answer(x, shortfall=message).of(pairs[int(name)]) for x, message, name in rows]
 
 
 def accounted(exact: Bound, name: str, label: str) -> Bound:

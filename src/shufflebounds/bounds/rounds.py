@@ -13,8 +13,8 @@ from operator import methodcaller
 
 import numpy as np
 
-from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.base import (
     FORMULA_ERR,
     Answer,
@@ -151,9 +151,7 @@ def _by_theorem(
 def _single_shuffle(part: Shuffles, pairs_of: PairsOf, delta: float) -> Enclosure:
     """Return the ε of one of the shuffles, the largest of all pairs."""
     n = part.protocol.draws(part.n)
-    enclosures = [
-        single_shuffle.epsilon(pair.decomposition, n, delta) for pair in pairs_of(part.protocol)
-    ]
+    enclosures = [epsilon(pair.decomposition, n, delta) for pair in pairs_of(part.protocol)]
     return Enclosure(max(x.lower for x in enclosures), max(x.upper for x in enclosures))
 
 

@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from shufflebounds.accounting import calibration
-from shufflebounds.accounting.calibration import FewestUsers
-from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, smallest
-from shufflebounds.bounds.divergences import largest_of_pairs
+from shufflebounds.accounting import calibration, questions
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, largest, smallest
 from shufflebounds.cli.answers import (
     PAIR_BOUNDS,
     End,
@@ -28,7 +26,7 @@ from shufflebounds.cli.deployment import SOME_EPS0, Deployment
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.protocols.base import Candidate
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
@@ -42,6 +40,11 @@ USERS_RTOL = 1e-4
 ROUNDS_RTOL = 0.01
 # Relative width that a search for rounds aims at; its answer may end wider.
 ROUNDS_SEARCH_RTOL = 1e-3
+
+# Relative width of δ that shows whether a number of users is enough.
+COARSE_RTOL = 0.05
+# Most pairs of datasets whose rounds are searched for the fewest users, as each takes seconds.
+MAX_DATASETS_OF_ROUNDS = 4
 
 
 class Solution(NamedTuple):
@@ -147,11 +150,24 @@ def solve_users(
 ) -> Solution:
     """Return the fewest users that meet a target, those who collude among them."""
     rounds = deployment.times
-    target = FewestUsers(validation.eps(eps), validation.delta(delta), rounds)
+    ask = partial(calibration.fewest_users, eps=eps, delta=delta, rounds=rounds)
+
+    def of_bound(bound: Bound) -> Answer:
+        answers: list[Answer] = []
+        candidates = pairs_of_rounds(bound, deployment)
+        # A lower bound may leave pairs out.
+        is_selective = bound.kind is Kind.LOWER and rounds > 1
+        for pair in candidates[: MAX_DATASETS_OF_ROUNDS if is_selective else None]:
+            # Fewer users are enough for most pairs than for the first ones.
+            known = max((answer.enclosure.upper for answer in answers), default=math.inf)
+            if math.isinf(known) or not _meets(pair, int(known), eps, delta, rounds):
+                answers.append(attempt(partial(ask, pair.decomposition)).of(pair))
+        return largest(answers, bound.kind)
+
     answers = _searched_answers(
         deployment,
-        lambda bound: largest_of_pairs(bound.kind, pairs_of_rounds(bound, deployment), target),
-        partial(calibration.fewest_users, deployment.randomizer, eps, delta, rounds=rounds),
+        of_bound,
+        partial(ask, deployment.randomizer),
         rtol or (USERS_RTOL if rounds == 1 else ROUNDS_RTOL),
         min,
     )
@@ -160,6 +176,12 @@ def solve_users(
         ends = (end + deployment.colluding for end in astuple(answer.enclosure))
         shifted[name] = replace(answer, enclosure=Enclosure(*ends))
     return Solution(shifted)
+
+
+def _meets(pair: Candidate, n: int, eps: float, delta: float, rounds: int) -> bool:
+    """Return whether n users certainly meet a target with one pair."""
+    ask = partial(questions.delta, pair.decomposition, eps, n, rounds=rounds, rtol=COARSE_RTOL)
+    return reached(ask).upper <= delta
 
 
 def solve_rounds(

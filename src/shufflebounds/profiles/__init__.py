@@ -1,1 +1,1 @@
-"""Privacy profiles: δ(ε) as a certified falling curve, and everything that is made of such curves."""
+"""Privacy profiles: δ(ε) as a certified falling curve, and all that such curves make up."""

@@ -24,18 +24,22 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile
 
-# Share of the requested relative width for the search of the inner decomposition, and of the outer.
-# Both together add at most half of that width to the gap between the two.
+# Share of the requested relative width for each of an inner and an outer decomposition. Both
+# together add at most half of that width to the gap between the two.
 GAP_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Direction(Profile):
-    """D(ε) of (a, b, c) for numbers of users ``n``, shape (P,)."""
+    """D(ε) of (a, b, c) for numbers of users ``n``, shape (P,).
+
+    ``share`` is the part of a requested relative width that its own may take.
+    """
 
     decomposition: Decomposition
     n: FloatArray
     name: str = ""
+    share: float = 1.0
 
     @property
     def size(self) -> int:
@@ -65,7 +69,7 @@ class Direction(Profile):
     ) -> Ends:
         """See `Profile`."""
         within = np.minimum(eps, LARGEST_EPS)
-        aims = np.broadcast_to(np.asarray(rtol, dtype=np.float64), eps.shape)
+        aims = np.broadcast_to(self.share * np.asarray(rtol), eps.shape)
         lower, upper = divergences(self.decomposition, within, self.n, aims, target)
         # D does not rise, and does not fall below its limit.
         lower = np.where(eps > LARGEST_EPS, np.minimum(self.limits, upper), lower)
@@ -81,10 +85,8 @@ class Direction(Profile):
     ) -> Ends:
         """See `Profile`."""
         ceiling = np.broadcast_to(ceiling, delta.shape)
-        lower, upper = np.array(ceiling), np.array(ceiling)
-        never = self.limits > delta
-        lower[never], upper[never] = ceiling[never], ceiling[never]
-        rows = np.flatnonzero(~never)
+        lower, upper = np.array(ceiling), np.full(delta.shape, math.inf)
+        rows = np.flatnonzero(self.limits <= delta)
         bounded = rows[np.isfinite(ceiling[rows])]
         if bounded.size:
             rough = self.at(bounded).deltas(ceiling[bounded], COARSE_RTOL, delta[bounded])
@@ -99,11 +101,13 @@ class Direction(Profile):
             return
         targets = delta.tolist()
         first = starts(self.decomposition, self.n, delta, min(self.end, LARGEST_EPS))
-        searches = [Search(*row, self.end, rtol) for row in zip(targets, first, strict=True)]
+        searches = [
+            Search(*row, self.end, self.share * rtol) for row in zip(targets, first, strict=True)
+        ]
         while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
-            rows = np.array([i for i, _ in active])
+            which = np.array([i for i, _ in active])
             eps, aims = (np.array([probe[k] for _, probe in active]) for k in (0, 1))
-            ends = self.at(rows).deltas(eps, aims, delta[rows])
+            ends = self.at(which).deltas(eps, aims / self.share, delta[which])
             enclosures = zip(active, ends.enclosures(), strict=True)
             for i, group in groupby(enclosures, key=lambda pair: pair[0][0]):
                 pairs = list(group)
@@ -122,12 +126,15 @@ class Direction(Profile):
 
 
 def pair(decomposition: Decomposition, n: FloatArray, name: str = "") -> Interval:
-    """Return the larger D(ε) of both orders of a decomposition, with an inner and an outer profile."""
-    sides = [
-        Max([Direction(order[end], n, name) for order in decomposition.directions])
+    """Return the larger D(ε) of both orders of a decomposition, for P numbers of users."""
+    if decomposition.is_finite():
+        both = Max([Direction(inner, n, name) for inner, _ in decomposition.directions])
+        return Interval(both, both)
+    lower, upper = (
+        Max([Direction(order[end], n, name, GAP_SHARE) for order in decomposition.directions])
         for end in (0, 1)
-    ]
-    return Interval(sides[0], sides[0] if decomposition.is_finite() else sides[1])
+    )
+    return Interval(lower, upper)
 
 
 def largest_loss(decomposition: Decomposition) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """The privacy profile: δ(ε) as a certified falling curve, and the largest or smallest of several.
 
 Everything that is known of a mechanism is a profile: one order of a pair of datasets, the blanket,
-the bound for all datasets, the clone, several rounds. A *profile* here is P such curves at once, one
-for each number of users; P is mostly 1. Each falls, and is convex in e^ε.
+the bound for all datasets, the clone, several rounds. A *profile* here is P such curves at once,
+one for each number of users; P is mostly 1. Each falls, and is convex in e^ε.
 
 A question is asked of the curve by `Profile.deltas` (δ at ε) and `Profile.roots` (the smallest ε
 with δ(ε) ≤ δ). The root of the largest of several curves is the largest of their roots, and that of
@@ -26,8 +26,8 @@ from shufflebounds.core.work import enclosed_so_far
 
 # Relative width of δ to which a part is known first, which mostly shows that it does not decide.
 COARSE_RTOL = 0.05
-# Relative gap between an upper bound and a lower one below which no further upper bound is tried: it
-# would hardly be smaller.
+# Relative gap between an upper bound and a lower one below which no further upper bound is tried:
+# it would hardly be smaller.
 SUFFICIENT_GAP = 3e-4
 # Share by which one bound must be smaller than another to be named as the one that decides.
 NAMED_GAIN = 1e-4
@@ -35,7 +35,7 @@ NAMED_GAIN = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Certified lower and upper ends of P numbers, shape (P,), and the names of what decided them."""
+    """Certified ends of P numbers, shape (P,), and the names of the profiles that decided them."""
 
     lower: FloatArray
     upper: FloatArray
@@ -47,7 +47,7 @@ class Ends:
         return Ends(lower, upper, np.full(upper.shape, name, dtype=object))
 
     def where(self, rows: NDArray[np.bool_], other: Ends) -> Ends:
-        """Return these ends with those of `other`, which has the marked rows only, in their place."""
+        """Return a copy whose marked rows are those of `other`, which has only these."""
         ends = [x.copy() for x in vars(self).values()]
         for mine, theirs in zip(ends, vars(other).values(), strict=True):
             mine[rows] = theirs
@@ -65,7 +65,7 @@ class Ends:
 
     def smallest(self, other: Ends) -> Ends:
         """Return the smallest of each two numbers; `other` is named unless it is clearly larger."""
-        is_larger = other.upper > self.upper * (1.0 + NAMED_GAIN)
+        is_larger = ~(other.upper < self.upper * (1.0 + NAMED_GAIN))
         names = np.where(is_larger, self.names, other.names)
         lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
         return Ends(lower, upper, names)
@@ -124,8 +124,8 @@ class Profile(ABC):
     ) -> Ends:
         """Return ends of the smallest ε at which each curve is at most its δ > 0, shape (P,).
 
-        Only roots between `floor` and `ceiling` matter. A root that is certainly beyond `ceiling`
-        is returned as `ceiling`. Both ends are inf where no ε will do.
+        Only roots between `floor` and `ceiling` matter. One that is not below `ceiling` may have
+        the ends `ceiling` and inf. Both ends are inf where no ε will do.
         """
 
     @abstractmethod
@@ -317,7 +317,7 @@ def _enclosed(floor: FloatArray, best: Ends) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Two profiles between which the truth lies: two datasets attain ``lower``; ``upper`` is proven.
+    """Two profiles between which the truth lies: two datasets attain ``lower``, all have ``upper``.
 
     They are the same object where the truth itself is known, as for a finite decomposition.
     """

@@ -1,0 +1,137 @@
+"""The bound for all datasets of a mechanism as a profile, crowd by crowd (docs/closing-the-gap.md).
+
+`divergence.supremum` bounds D(ε) of every dataset of a crowd from above, in some milliseconds. The
+search for a root assumes that suprema fall with ε; no answer rests on that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shufflebounds.accounting.axis_search import AxisSearch, Comparison, LossAxis
+from shufflebounds.core.datasets import Crowd, both_directions
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.law import log
+from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile
+
+# Ratio of a supremum to δ above which its value does not matter.
+MAX_SUPREMUM_RATIO = 1e3
+# Smallest ε that is searched for, as a share of the largest that matters.
+SMALLEST_SHARE = 1e-6
+# Name of the bound where it decides an answer.
+NAME = "all datasets"
+
+
+@dataclass(frozen=True, eq=False)
+class Supremum(Profile):
+    """Upper bounds of D(ε) over all datasets of a crowd, in its own order; ``n`` has shape (P,)."""
+
+    crowd: Crowd
+    n: FloatArray
+    blanket: Direction
+    name: str = NAME
+
+    @staticmethod
+    def of(crowd: Crowd, n: FloatArray) -> Supremum:
+        """Return the suprema of a crowd."""
+        return Supremum(crowd, n, Direction(crowd.blanket(), n, "blanket"))
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return int(self.n.size)
+
+    @property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return self.blanket.end
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.zeros(self.n.shape)
+
+    def at(self, rows: Any) -> Supremum:
+        """See `Profile`."""
+        return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`; the lower ends are 0."""
+        targets = np.broadcast_to(target, eps.shape).tolist()
+        rows = zip(eps.tolist(), self.n.tolist(), targets, strict=True)
+        upper = np.array([supremum(self.crowd, x, int(n), _hopeless(goal)) for x, n, goal in rows])
+        return Ends.of(np.zeros(upper.shape), upper, self.name)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`; the lower ends are those of `floor`, and an upper end may be inf."""
+        low, high = (np.broadcast_to(x, delta.shape).tolist() for x in (floor, ceiling))
+        rows = zip(self.n.tolist(), delta.tolist(), low, high, strict=True)
+        upper = np.array([self._root(int(n), *row) for n, *row in rows])
+        return Ends.of(np.minimum(low, upper), upper, self.name)
+
+    def _root(self, n: int, delta: float, low: float, high: float) -> float:
+        """Return the smallest ε found in [low, high) where the supremum is at most δ, else inf.
+
+        `low` need not be a certain lower end.
+        """
+        if not low < high < math.inf:
+            return math.inf
+        low = max(low, SMALLEST_SHARE * high)
+        search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
+
+        def compare(eps: float, _: float) -> Comparison:
+            value = supremum(self.crowd, eps, n, _hopeless(delta))
+            # A NaN counts as above δ.
+            return Comparison(1 if value <= delta else -1, log(log(value) / math.log(delta)), 0.0)
+
+        # The bound is mostly that close to the lower end, which two datasets attain.
+        search.run(compare, search.axis.scale(low * (1.0 + 0.9 * SUFFICIENT_GAP)))
+        is_found = search.safe_end is not None and search.safe_end < high
+        return search.safe_end if is_found else math.inf
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return self.blanket.estimates(eps)
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return self.blanket.guesses(delta)
+
+
+def _hopeless(target: float) -> float:
+    """Return the value above which a supremum need not be known, given what it is compared with."""
+    return 1.0 if math.isnan(target) else min(MAX_SUPREMUM_RATIO * target, 1.0)
+
+
+def all_datasets(crowds: Sequence[Crowd], n: FloatArray) -> Profile:
+    """Return the largest bound of several crowds, in both orders.
+
+    If there are several, most of them are settled by their own blankets. The blanket of a crowd of
+    extremes does not cover all of its pairs.
+    """
+    suprema = [Supremum.of(crowd, n) for crowd in both_directions(crowds)]
+    if len(suprema) == 1:
+        return suprema[0]
+    parts: list[Profile] = [
+        part if part.crowd.extremes else Min([part.blanket, part]) for part in suprema
+    ]
+    return Max(parts)
