@@ -174,6 +174,32 @@ class Rounds:
         """Whether every round has one pair of datasets whose two orders are the same."""
         return all(kind.is_symmetric for kind in self.kinds)
 
+    def orders(self) -> list[list[Orders]]:
+        """Return lists of the orders of one pair of datasets in each kind of round.
+
+        There is a list for each pair and order. A kind with fewer pairs than another repeats its
+        last one, which is sound: any choice is one pair of datasets.
+        """
+        count = max(len(kind.pairs) for kind in self.kinds)
+        return [
+            [kind.pairs[min(i, len(kind.pairs) - 1)][::side] for kind in self.kinds]
+            for side in ((1,) if self.is_symmetric else (1, -1))
+            for i in range(count)
+        ]
+
+    def delta_limit(self) -> float:
+        """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
+        logs = [
+            sum(
+                kind.times * math.log1p(-limit)
+                if (limit := float(x[0].limits[0])) < 1.0
+                else -math.inf
+                for kind, x in zip(self.kinds, orders, strict=True)
+            )
+            for orders in self.orders()
+        ]
+        return -math.expm1(min(logs)) * (1.0 - 1e-12)
+
     def sums(self, target: Target) -> Iterator[Sums]:
         """Yield sums of losses above and below those of all rounds, closer and closer together."""
         curves = [Curve(kind) for kind in self.kinds]
@@ -202,24 +228,17 @@ class Sums:
     def lower(self) -> list[LossSum]:
         """Return sums below the rounds, for each pair of datasets in each order.
 
-        The pair is the same in all rounds. A round with fewer pairs than another repeats its last
-        one; one without losses is left out. Both are sound: any choice is one pair of datasets, and
-        more rounds do not lower δ.
+        A round of which no losses are known is left out: more rounds do not lower δ.
         """
-        sums = []
-        count = max(len(curve.kind.pairs) for curve in self.curves)
-        for side in (1,) if self.rounds.is_symmetric else (1, -1):
-            for i in range(count):
-                laws = []
-                for curve in self.curves:
-                    pairs = curve.kind.pairs
-                    first, second = pairs[min(i, len(pairs) - 1)][::side]
-                    losses = curve.below((first, second))
-                    if losses is not None:
-                        laws.append((losses, curve.kind.times))
-                if laws:
-                    sums.append(LossSum(laws))
-        return sums
+        return [x for orders in self.rounds.orders() if (x := self._lower(orders)) is not None]
+
+    def _lower(self, orders: Sequence[Orders]) -> LossSum | None:
+        """Return a sum below the rounds for one pair of datasets in one order."""
+        laws = [
+            (curve.below(x), curve.kind.times) for curve, x in zip(self.curves, orders, strict=True)
+        ]
+        known = [(losses, times) for losses, times in laws if losses is not None]
+        return LossSum(known) if known else None
 
     def floor(self) -> LossSum | None:
         """Return a sum below that of the largest curves, which `upper` is above."""
