@@ -34,6 +34,8 @@ TILTS_AT_ONCE = 24
 TILT_ZOOMS = 3
 # Smallest tilt in units of 1/√E S², and largest in units of the inverse of the largest loss.
 TILT_RANGE = (1e-8, 1e4)
+# Limit of the work for one δ, as of `fourier.MOST_WORK`: a tenth of a second.
+MOST_WORK = 2.0**25
 # Most steps to a root. A typical root takes three.
 MAX_ROOT_STEPS = 40
 # Share of the requested relative width of ε that the series may take at either end.
@@ -128,7 +130,7 @@ class LossSum(Profile):
         if eps >= self.largest:
             return Enclosure(*self.infinite)
         kinds = [(losses.law, np.array([float(times)])) for losses, times in self.rounds]
-        low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]))
+        low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]), MOST_WORK)
         logs = [times * math.log(losses.total) for losses, times in self.rounds]
         scale, err = (
             math.fsum(logs),
@@ -164,6 +166,8 @@ class LossSum(Profile):
         infinite = self.infinite[1 if side > 0.0 else 0]
         if infinite > delta:
             return math.inf
+        if self.largest <= 0.0:
+            return 0.0
         goal = max(delta - infinite, 1e-12 * delta)
         theta, eps, *_ = self.tilt_at_delta(goal)
         eps = min(max(eps, 0.0), self.largest)
@@ -199,7 +203,9 @@ class LossSum(Profile):
     def _tilt(self, is_below: Callable[[Tilt], NDArray[np.bool_]]) -> Tilt:
         """Return the largest tilt of those of which a property holds for all that are smaller."""
         square = math.fsum(n * float(x.masses @ x.values**2) for x, n in self.rounds)
-        largest = max(float(x.values.max()) for x, _ in self.rounds)
+        largest = max(float(np.abs(x.values).max()) for x, _ in self.rounds)
+        if square == 0.0:  # nothing but losses of 0, or nothing at all
+            return Tilt(1.0, 0.0, -math.inf, 0.0)
         low, high = TILT_RANGE[0] / math.sqrt(square), TILT_RANGE[1] / largest
         for _ in range(TILT_ZOOMS):
             tilts = self.saddles(np.geomspace(low, high, TILTS_AT_ONCE))

@@ -36,6 +36,8 @@ LARGEST_GROWTH = 0.2
 ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
 # Most nodes of a kind.
 MAX_NODES = 4000
+# Smallest distance of the first estimates.
+SMALLEST_STEP = 1e-12
 # Logarithm of δ below which estimates end.
 SMALLEST_LOG = -690.0
 # Largest relative width of δ that is aimed at at a node.
@@ -251,21 +253,25 @@ Points = tuple[FloatArray, FloatArray]
 
 
 def estimated_curve(profile: Profile) -> Points:
-    """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there."""
+    """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there.
+
+    There are two or more.
+    """
     end = min(profile.end, LARGEST_EPS)
-    first = float(np.exp(profile.estimates(np.zeros(1))[0]))
+    logs = profile.estimates(np.zeros(1))
     # Four points for each standard deviation of a normal loss.
-    step = min(max(0.6 * first, 1e-12), 0.1 * end)
-    eps, heights = np.zeros(1), np.full(1, min(first, 1.0))
-    while eps[-1] < end and heights[-1] > math.exp(SMALLEST_LOG):
+    step = max(0.6 * min(float(np.exp(np.minimum(logs[0], 0.0))), 1.0), SMALLEST_STEP)
+    eps = np.zeros(1)
+    while eps[-1] < end and (eps.size == 1 or logs[-1] > SMALLEST_LOG):
         block = [float(eps[-1])]
         for _ in range(ROUGH_BLOCK):
             block.append(block[-1] + max(step, ROUGH_GROWTH * block[-1]))
         new_eps = np.unique(np.minimum(np.array(block[1:]), end))
-        logs = profile.at(np.zeros(new_eps.size, int)).estimates(new_eps)
-        eps, heights = np.append(eps, new_eps), np.append(heights, np.exp(np.minimum(logs, 0.0)))
-    heights = np.where(eps >= profile.end, 0.0, np.minimum.accumulate(np.nan_to_num(heights)))
-    last = int(np.argmax(heights <= math.exp(SMALLEST_LOG))) or eps.size - 1
+        logs = np.append(logs, profile.at(np.zeros(new_eps.size, int)).estimates(new_eps))
+        eps = np.append(eps, new_eps)
+    logs = np.where(np.isnan(logs) | (eps >= profile.end), -np.inf, np.minimum(logs, 0.0))
+    heights = np.exp(np.minimum.accumulate(logs))
+    last = int(np.argmax(logs <= SMALLEST_LOG)) or eps.size - 1
     return eps[: last + 1], heights[: last + 1]
 
 
@@ -292,7 +298,7 @@ class Plan(NamedTuple):
         total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
         budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
         rates = [root * math.sqrt(total_root / budget) for _, root in roots]
-        delta = math.exp(tilt.log_delta) if math.isnan(target.delta) else target.delta
+        delta = math.exp(min(tilt.log_delta, 0.0)) if math.isnan(target.delta) else target.delta
         neglected = SMALL_SHARE * min(width, 1.0) * max(delta, 1e-290) / len(laws)
         levels = [max(neglected / n, 1e-290) for n in times]
         nodes = [
