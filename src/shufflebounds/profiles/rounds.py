@@ -36,6 +36,8 @@ LARGEST_GROWTH = 0.2
 ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
 # Most nodes of a kind.
 MAX_NODES = 4000
+# Smallest relative width of δ that is aimed at.
+FINEST_WIDTH = 1e-9
 # Smallest distance of the first estimates.
 SMALLEST_STEP = 1e-12
 # Logarithm of δ below which estimates end.
@@ -64,7 +66,12 @@ class Target(NamedTuple):
 
     def sensitivity(self, tilt: Tilt) -> float:
         """Return the relative width of δ that the requested one allows."""
-        return self.rtol * (1.0 if math.isnan(self.delta) else tilt.theta * max(tilt.eps, 0.0))
+        if math.isnan(self.delta):
+            return self.rtol
+        if tilt.eps > 0.0:
+            return max(self.rtol * tilt.theta * tilt.eps, FINEST_WIDTH)
+        # It only matters whether δ(0) is small enough.
+        return min(max(0.3 * (math.log(self.delta) - tilt.log_delta), FINEST_WIDTH), 1.0)
 
 
 # The two orders of a pair of datasets, of which the first is that of P and Q.
@@ -113,14 +120,17 @@ class Curve:
     upper: FloatArray = field(default_factory=lambda: np.zeros(0))
     pairs: dict[Direction, Bounds] = field(default_factory=dict)
 
-    def add(self, nodes: FloatArray, rtol: FloatArray) -> None:
-        """Enclose the profiles at more nodes, to relative widths of about `rtol`."""
+    def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
+        """Enclose the profiles at more nodes, to relative widths of about `rtol`.
+
+        A δ below `level` is negligible.
+        """
         is_new = ~np.isin(nodes, self.nodes)
         nodes, rtol = nodes[is_new], rtol[is_new]
         order = np.argsort(np.concatenate([self.nodes, nodes]))
         largest = np.zeros(nodes.size), np.zeros(nodes.size)
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
-            ends = direction.at(np.zeros(nodes.size, int)).deltas(nodes, rtol)
+            ends = direction.at(np.zeros(nodes.size, int)).deltas(nodes, rtol, floor=level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
             known = self.pairs.get(direction, Bounds(np.zeros(0), np.zeros(0)))
             limit = min(float(direction.limits[0]), float(ends.upper.min(initial=math.inf)))
@@ -132,7 +142,8 @@ class Curve:
         upper = largest[1]
         if not self.kind.interval.is_exact and nodes.size:
             profile = self.kind.interval.upper.at(np.zeros(nodes.size, int))
-            upper = profile.deltas(nodes, rtol, floor=largest[0]).upper
+            floor = np.maximum(largest[0], level)
+            upper = profile.deltas(nodes, rtol, floor=floor).upper
         self.nodes = np.concatenate([self.nodes, nodes])[order]
         self.upper = np.concatenate([self.upper, upper])[order]
 
@@ -143,7 +154,7 @@ class Curve:
         while self.upper[-1] > floor and self.nodes[-1] < end:
             growth = (1.0 + LARGEST_GROWTH) ** np.arange(1.0, 7.0)
             nodes = np.unique(np.minimum(self.nodes[-1] * growth, end))
-            self.add(nodes, np.full(nodes.size, WIDEST))
+            self.add(nodes, np.full(nodes.size, WIDEST), level)
 
     def above(self) -> Losses:
         """Return losses above the upper profile."""
@@ -209,7 +220,7 @@ class Rounds:
         for _ in range(MAX_CHOICES):
             plan = Plan.of(points, [kind.times for kind in self.kinds], target)
             for curve, *nodes, level in zip(curves, *plan, strict=True):
-                curve.add(*nodes)
+                curve.add(*nodes, level)
                 curve.reach(level)
             yield Sums(self, curves)
             points = [(curve.nodes, curve.upper) for curve in curves]
@@ -292,7 +303,7 @@ class Plan(NamedTuple):
         laws = [losses_above(*curve) for curve in points]
         total = LossSum(list(zip(laws, times, strict=True)))
         tilt = target.tilt(total)
-        width, theta = max(target.sensitivity(tilt), 1e-12), tilt.theta
+        width, theta = target.sensitivity(tilt), tilt.theta
         densities = [_densities(law, n, theta) for law, n in zip(laws, times, strict=True)]
         roots = [(edges, np.cbrt(density)) for edges, density in densities]
         total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
