@@ -1,378 +1,303 @@
 """Composition: certified ε and δ of many rounds, each of decompositions or of a mechanism.
 
 Upper ends hold for rounds that are chosen adaptively. Each round is dominated by the larger of both
-directions of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends
-are those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
-
-The curves of the rounds are rounded to a lattice of privacy losses, up and down. A finer lattice
-gives closer ends. `_LatticeSearch` chooses the lattices; enclosures of every lattice hold.
+orders of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends are
+those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import NamedTuple
 
-from shufflebounds.accounting.few_outcomes import loss_bounds
-from shufflebounds.accounting.one_shuffle import Quantity, enclosure_of
-from shufflebounds.accounting.problem import Problem, delta_limit, most_telling, typical_loss
-from shufflebounds.accounting.root_search import LARGEST_EPS
-from shufflebounds.accounting.round_laws import (
-    Round,
-    RoundKind,
-    dominated_sum,
-    optimistic_sums,
-    pessimistic_sum,
-)
+import numpy as np
+
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, both_directions
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError, reached
-from shufflebounds.core.work import RESERVE, budget, limited
-from shufflebounds.divergence.convolution import Losses
-from shufflebounds.divergence.lattice import delta_at, largest_eps, smallest_eps
+from shufflebounds.core.datasets import both_directions
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import LossSum
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.datasets import all_datasets
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.loss_sum import LossSum
+from shufflebounds.profiles.mechanism import (
+    decompositions_above,
+    lower_bound,
+    second_moment,
+    upper_bound,
+)
+from shufflebounds.profiles.profile import Interval, Max, Min, Profile
+from shufflebounds.profiles.rounds import Kind, Rounds, Sums, Target
 from shufflebounds.randomizers.base import Randomizer
 
 # Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
-# replaced by few that cover all, if there are such. Each point of a round may ask for all of them.
+# replaced by few that cover all, if there are such. Each node of a round may ask for all of them.
 # Speed and width only (benchmarks/mechanisms.py).
 MAX_PAIRS = 30
 # Largest number of laws of other users times components for that bound: eight reports of 256-RR
 # have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
-# Most dataset pairs whose lower ends are composed, those of the largest typical loss. Speed and
-# width only.
+# Most dataset pairs whose lower ends are composed, those of the largest E G². Speed and width only.
 MAX_DATASETS = 4
 # Most components of a dataset pair for which more than one pair is composed: eight reports of
 # 256-RR take ten times as long with four. Speed only.
 MAX_COMPONENTS_COMPARED = 110
-# Relative width of the enclosure of a single round's δ that guesses the size of δ of all rounds.
-ROUGH_RTOL = 0.05
 # Relative width of ε where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
-# Relative gap of a mechanism above which its blankets are asked by themselves: such a gap may come
-# from a lattice that is too coarse for few users. Speed and width only.
-MAX_TRUSTED_GAP = 0.1
 # Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
-# Relative width of ε times the square of the lattice points per standard deviation, an estimate
-# with a margin: a few more lattice points save a second lattice (benchmarks/mechanisms.py).
-LATTICE_WIDTH = 0.9
-# Most lattices that are tried, each finer than the one before.
-MAX_LATTICES = 7
-# Factor by which an upper end must fall for a lattice to count as a gain.
-GAIN = 0.9
-# Points per standard deviation of the coarse lattice that tells which datasets and bounds matter.
-# It leaves a relative width of about 2 %.
-COARSE_DENSITY = 6.0
-# Ratio of two bounds above which the coarse lattice may fail to distinguish them.
-CLOSE_RATIO = 0.94
-# Most lattice points per standard deviation of the bound for all datasets, where a point may cost
-# 0.1 s.
-CROWD_DENSITY = 24.0
-# Most reaches of a lattice that are tried for a lower bound of δ, each further than the last.
-MAX_REACHES = 8
-# Share of the guess that stands for δ where no lower bound is known.
-UNKNOWN_SHARE = 1e-21
-# Largest number of kinds of rounds that are composed without rounding their numbers of users.
-MAX_KINDS = 100
-# Number of values to which numbers of users are rounded otherwise.
-MAX_ROUNDED_USERS = 48
+# Largest relative width of ε, and of δ, that the bound for all datasets is asked for: a node may
+# cost 0.1 s.
+ALL_DATASETS_RTOL = 3e-3
+# Relative width that is asked for when the work budget is spent.
+ROUGH_RTOL = 0.1
+# Share of its width that an enclosure must lose for another choice of nodes to follow.
+LEAST_GAIN = 0.1
+# Largest relative width that may be asked for.
+LARGEST_RTOL = 0.1
 
 
-def round_of(randomizer: Randomizer, n: int, times: int) -> Round:
-    """Return `times` rounds of `n` users who share a randomizer.
-
-    Upper ends hold for all inputs of the other users, even if they depend on earlier outputs
-    (docs/composition.md, section 1). Raises ValueError for arguments out of range.
-    """
-    n = validation.users(n)
-    crowds = both_directions(randomizer.crowds())
-    if not _are_affordable(crowds):
-        crowds = both_directions(randomizer.few_crowds())
-    # The bound for patterns of inputs that are not listed is trivial if the parts differ too much.
-    is_trivial = any(crowd.kinds and supremum(crowd, 0.0, n) >= 1.0 for crowd in crowds)
-    if is_trivial or not _are_affordable(crowds):
-        crowds = []
-
-    def rank(decomposition: Decomposition) -> tuple[float, int]:
-        return -float(f"{typical_loss(decomposition, n):.3g}"), len(decomposition)
-
-    pairs = sorted(most_telling(randomizer.known_datasets().values()), key=rank)
-    are_small = len(pairs[0]) <= MAX_COMPONENTS_COMPARED
-    return Round(
-        tuple(randomizer.blankets().values()),
-        n,
-        times,
-        tuple(pairs[: MAX_DATASETS if are_small else 1]),
-        tuple(crowds),
-        randomizer.simple_bound(),
-    )
+# What one report tells: one or several decompositions, or a mechanism.
+Subject = Randomizer | tuple[Decomposition, ...]
 
 
-def _are_affordable(crowds: Sequence[Crowd]) -> bool:
-    """Return whether the bound for all datasets can be composed within the work budget."""
-    size = sum(crowd.size for crowd in crowds if not crowd.kinds)
-    return len(crowds) <= MAX_PAIRS and size <= MAX_LAW_SIZE
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A number of rounds with n users each, of decompositions any of which may be the worst.
 
-
-class _CompositionQuestion(ABC):
-    """What is asked of many rounds: ε at a δ, or δ at an ε, to a relative width of ``goal``.
-
-    ``rounds`` are all rounds. Methods that take rounds may be given fewer bounds of each. Their
-    `lower` is a lower bound of the answer.
+    A `Randomizer` in their place stands for all of its datasets.
     """
 
-    rounds: Sequence[Round]
+    subject: Subject
+    n: int
+    times: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.subject, tuple):
+            if not self.subject:
+                raise ValueError("decompositions must be one or more, got none")
+            for decomposition in self.subject:
+                require("decomposition", decomposition)
+        object.__setattr__(self, "n", validation.users(self.n))
+        validation.rounds(self.times)
+
+    @property
+    def key(self) -> tuple:
+        """A hashable key that two kinds of rounds share only if they are equal."""
+        is_mechanism = isinstance(self.subject, Randomizer)
+        parts = (self.subject,) if is_mechanism else map(content_key, self.decompositions)
+        return (*parts, self.n)
+
+    @cached_property
+    def decompositions(self) -> list[Decomposition]:
+        """Decompositions whose largest divergence bounds a round from above."""
+        if isinstance(self.subject, Randomizer):
+            return decompositions_above(self.subject)
+        return list(self.subject)
+
+    @property
+    def users(self) -> FloatArray:
+        """The number of users as an array of one point."""
+        return np.array([float(self.n)])
+
+    @cached_property
+    def simple(self) -> Interval:
+        """What is known of a round without the bound for all datasets."""
+        if isinstance(self.subject, Randomizer):
+            return _mechanism(self.subject, self.users)
+        pairs = [pair(decomposition, self.users) for decomposition in self.subject]
+        lower, upper = (Max([getattr(x, end) for x in pairs]) for end in ("lower", "upper"))
+        return Interval(lower, lower if all(x.is_exact for x in pairs) else upper)
+
+    @cached_property
+    def best(self) -> Interval:
+        """What is known of a round; it is ``simple`` where that is all that is affordable."""
+        if isinstance(self.subject, Randomizer):
+            suprema = _affordable_suprema(self.subject, self.users)
+            if suprema is not None:
+                return Interval(self.simple.lower, Min([self.simple.upper, suprema]))
+        return self.simple
+
+
+def content_key(decomposition: Decomposition) -> tuple:
+    """Return a hashable key that two decompositions share only if they are equal."""
+    arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
+    ends = (end and content_key(end) for end in (decomposition.inner, decomposition.outer))
+    return (*arrays, decomposition.rel_err, *ends)
+
+
+def _mechanism(randomizer: Randomizer, n: FloatArray) -> Interval:
+    """Return what dataset pairs, blankets and the simple bound say of a mechanism."""
+    datasets = randomizer.known_datasets()
+    names = sorted(datasets, key=lambda name: (-second_moment(datasets[name]), name))
+    is_small = len(datasets[names[0]]) <= MAX_COMPONENTS_COMPARED
+    kept = names[: MAX_DATASETS if is_small else 1]
+    upper: list[Profile] = [upper_bound(randomizer.blankets().values(), n)]
+    simple = randomizer.simple_bound()
+    if simple is not None:
+        upper.insert(0, pair(simple, n, "simple bound").upper)
+    return Interval(lower_bound({name: datasets[name] for name in kept}, n), Min(upper))
+
+
+def _affordable_suprema(randomizer: Randomizer, n: FloatArray) -> Profile | None:
+    """Return the bound for all datasets if it can be composed within the work budget."""
+    for crowds in (randomizer.crowds(), randomizer.few_crowds()):
+        ordered = both_directions(crowds)
+        size = sum(crowd.size for crowd in ordered if not crowd.kinds)
+        if ordered and len(ordered) <= MAX_PAIRS and size <= MAX_LAW_SIZE:
+            # The bound for patterns of inputs that are not listed is trivial if the parts differ
+            # too much.
+            users = int(n[0])
+            is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
+            return None if is_trivial else all_datasets(crowds, n)
+    return None
+
+
+class _Question(NamedTuple):
+    """What is asked of many rounds: ε at a δ, or δ at an ε, to a relative width of ``goal``."""
+
+    is_epsilon: bool
+    at: float
     goal: float
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The question in words."""
-
-    @abstractmethod
-    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
-        """Return the same question about other rounds."""
-
-    @property
-    @abstractmethod
-    def depth(self) -> float:
-        """The relative error of the answer over that of ε."""
-
-    @abstractmethod
-    def end_above(self, loss_sum: LossSum) -> float:
-        """Return the answer for discrete losses, rounded up."""
-
-    @abstractmethod
-    def end_below(self, loss_sum: LossSum) -> float:
-        """Return the answer for discrete losses, rounded down."""
-
-    @abstractmethod
-    def level(self, lower: float) -> float:
-        """Return the mass that a lattice may neglect."""
-
-    def lattice_upper(self, density: float, rounds: Sequence[Round], lower: float) -> float:
-        """Return an upper bound by a lattice of `density` points per standard deviation."""
-        return self.end_above(pessimistic_sum(rounds, density, self.level(lower)))
-
-    def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
-        """Return a lower bound by a lattice, whose arguments are those of `lattice_upper`."""
-        return self._largest_end_below(rounds, density, self.level(lower))
-
-    def lattice_floor(self, density: float, lower: float) -> float:
-        """Return a lower bound of the value that `lattice_upper` approximates; inf if unknown."""
-        loss_sum = dominated_sum(self.rounds, density, self.level(lower))
-        return math.inf if loss_sum is None else self.end_below(loss_sum)
-
-    def _largest_end_below(self, rounds: Sequence[Round], density: float, level: float) -> float:
-        """Return the largest lower bound of all dataset pairs that a lattice gives."""
-        loss_sums = optimistic_sums(rounds, density, level)
-        return max(map(self.end_below, loss_sums), default=0.0)
-
-    @abstractmethod
-    def single_rounds(self) -> Enclosure:
-        """Return bounds that single rounds give: basic composition, and the largest round."""
-
-    def _sum_of_rounds(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
-        """Return the sum over all rounds of the largest upper end of their decompositions."""
-        worst = [
-            round_.times
-            * max(reached(partial(ask, part, round_.n)).upper for part in round_.decompositions)
-            for round_ in self.rounds
-        ]
-        return math.fsum(worst) * (1.0 + 8.0 * U)
-
-    def _largest_round(self, ask: Callable[[Decomposition, int], Enclosure]) -> float:
-        """Return the largest lower end of a single round on a pair of datasets."""
-        return max(
-            (
-                reached(partial(ask, pair, round_.n)).lower
-                for round_ in self.rounds
-                for pair in round_.lower_decompositions
-            ),
-            default=0.0,
-        )
-
-    def _share(self, whole: float) -> float:
-        """Return an equal share for each round, rounded down."""
-        return whole / sum(round_.times for round_ in self.rounds) * (1.0 - 1e-12)
-
-
-@dataclass(frozen=True)
-class _EpsilonOfRounds(_CompositionQuestion):
-    """The smallest ε at ``delta``."""
-
-    rounds: Sequence[Round]
-    goal: float
-    delta: float
-
-    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
-        """See `_CompositionQuestion`."""
-        return replace(self, rounds=rounds)
-
-    @property
-    def depth(self) -> float:
-        """See `_CompositionQuestion`."""
-        return 1.0
-
-    @property
-    def name(self) -> str:
-        """The question in words."""
-        return f"epsilon at delta = {self.delta!r}"
-
-    def level(self, _: float) -> float:
-        """See `_CompositionQuestion`."""
-        return self.delta * min(0.05, 0.05 * self.goal * max(1.0, -2.0 * math.log(self.delta)))
-
-    def end_above(self, loss_sum: LossSum) -> float:
-        """See `_CompositionQuestion`."""
-        return smallest_eps(loss_sum, self.delta)
-
-    def end_below(self, loss_sum: LossSum) -> float:
-        """See `_CompositionQuestion`."""
-        return largest_eps(loss_sum, self.delta)
-
-    def single_rounds(self) -> Enclosure:
-        """See `_CompositionQuestion`; each round has an equal share of δ."""
-        share = self._share(self.delta)
-        upper = math.inf
-        if share >= validation.MIN_DELTA:
-            upper = self._sum_of_rounds(
-                lambda part, n: enclosure_of(part, Quantity.EPSILON, n, share, None)
-            )
-        lower = self._largest_round(
-            lambda part, n: enclosure_of(part, Quantity.EPSILON, n, self.delta, None)
-        )
-        return Enclosure(min(lower, upper), upper)
-
-
-@dataclass(frozen=True)
-class _DeltaOfRounds(_CompositionQuestion):
-    """The smallest δ at ``eps``; ``guess`` estimates it."""
-
-    rounds: Sequence[Round]
-    goal: float
-    eps: float
-    guess: float
-
-    def of_rounds(self, rounds: Sequence[Round]) -> _CompositionQuestion:
-        """See `_CompositionQuestion`."""
-        return replace(self, rounds=rounds)
 
     @property
     def name(self) -> str:
         """The question in words."""
-        return f"delta at eps = {self.eps!r}"
+        return (
+            f"epsilon at delta = {self.at!r}" if self.is_epsilon else f"delta at eps = {self.at!r}"
+        )
 
     @property
-    def depth(self) -> float:
-        """The relative error of δ over that of ε, of normal losses."""
-        return max(1.0, -2.0 * math.log(max(self.guess, validation.MIN_DELTA)))
+    def target(self) -> Target:
+        """The question as one about sums of losses."""
+        delta, eps = (self.at, math.nan) if self.is_epsilon else (math.nan, self.at)
+        return Target(delta, eps, self.goal)
 
-    def level(self, lower: float) -> float:
-        """See `_CompositionQuestion`; nothing is known of δ without a lower bound."""
-        return self._negligible_mass(lower or UNKNOWN_SHARE * min(self.guess, 0.1))
+    def end(self, loss_sum: LossSum, side: float) -> float:
+        """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
+        if self.is_epsilon:
+            return loss_sum.root(self.at, self.goal, side)
+        enclosure = loss_sum.delta(self.at, 0.1 * self.goal)
+        return min(enclosure.upper if side > 0.0 else enclosure.lower, 1.0)
 
-    def _negligible_mass(self, delta: float) -> float:
-        """Return the mass that a lattice may neglect if the answer is about `delta`."""
-        return 0.05 * self.goal * max(delta, validation.MIN_DELTA)
-
-    def end_above(self, loss_sum: LossSum) -> float:
-        """See `_CompositionQuestion`."""
-        return delta_at(loss_sum, self.eps).upper
-
-    def end_below(self, loss_sum: LossSum) -> float:
-        """See `_CompositionQuestion`."""
-        return min(delta_at(loss_sum, self.eps).lower, 1.0)
-
-    def lattice_lower(self, density: float, rounds: Sequence[Round], lower: float) -> float:
-        """See `_CompositionQuestion`; the lattice reaches further until it neglects little of δ."""
-        delta, bound = lower or min(self.guess, 0.1), 0.0
-        for _ in range(MAX_REACHES):
-            bound = self._largest_end_below(rounds, density, self._negligible_mass(delta))
-            if delta <= max(bound, lower, validation.MIN_DELTA):
-                break
-            delta = max(bound, 1e-3 * delta, validation.MIN_DELTA)
-        return bound
-
-    def single_rounds(self) -> Enclosure:
-        """See `_CompositionQuestion`; each round has an equal share of ε."""
-        share = self._share(self.eps)
-        upper = self._sum_of_rounds(
-            lambda part, n: enclosure_of(part, Quantity.DELTA, n, share, None)
-        )
-        lower = self._largest_round(
-            lambda part, n: enclosure_of(part, Quantity.DELTA, n, self.eps, None)
-        )
-        return Enclosure(min(lower, upper, 1.0), min(upper, 1.0))
+    def ends(self, interval: Interval, at: float, goal: float) -> Enclosure:
+        """Return the answer for a single round."""
+        point = np.array([at])
+        if self.is_epsilon:
+            lower = interval.lower.roots(point, goal).lower
+            upper = interval.upper.roots(point, goal, lower).upper
+        else:
+            lower = interval.lower.deltas(point, goal).lower
+            upper = interval.upper.deltas(point, goal, floor=lower).upper
+        return Enclosure(min(float(lower[0]), float(upper[0])), float(upper[0]))
 
 
 @dataclass
-class _LatticeSearch:
-    """Bounds of ε or δ of many rounds, narrowed lattice by lattice.
+class _Search:
+    """Bounds of ε or δ of many rounds, narrowed step by step.
 
-    If theory leaves a gap between the ends (``is_exact`` is false), the upper end is compared to
-    ``floor``, a lower bound of the value that it approximates.
+    If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound of
+    the value that it approximates. It is inf where none is known.
     """
 
-    question: _CompositionQuestion
-    is_exact: bool
+    question: _Question
+    rounds: Sequence[Round]
     enclosure: Enclosure
     floor: float = 0.0
 
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether both ends bound the same quantity, so that a wide gap is a failure."""
+        kinds = [Kind.of(round_.simple, round_.times) for round_ in self.rounds]
+        return all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
+
+    @property
+    def total(self) -> int:
+        """The number of rounds."""
+        return sum(round_.times for round_ in self.rounds)
+
     def is_done(self) -> bool:
         """Return whether the ends are as close as requested, or as close as theory allows."""
-        upper = self.enclosure.upper
-        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.question.goal:
+        upper, goal = self.enclosure.upper, self.question.goal
+        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
             return True
-        is_known = not self.is_exact and math.isfinite(upper)
-        return is_known and upper - self.floor <= self.question.goal * upper
+        return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
 
     def intersect(self, lower: float, upper: float) -> None:
         """Intersect the enclosure with two bounds."""
         high = min(self.enclosure.upper, upper)
         self.enclosure = Enclosure(min(max(self.enclosure.lower, lower), high), high)
 
-    def use_lattice(self, density: float, rounds: Sequence[Round]) -> None:
-        """Use the bounds by a lattice."""
-        low = self.question.lattice_lower(density, rounds, self.enclosure.lower)
-        self.intersect(low, math.inf)
-        if any(round_.crowds for round_ in rounds):
-            density = min(density, CROWD_DENSITY)
-        high = self.question.lattice_upper(density, rounds, self.enclosure.lower)
-        self.intersect(0.0, high)
+    def run(self) -> None:
+        """Narrow the ends as far as is asked for."""
+        question = self.question
+        if self.total == 1:
+            [round_] = self.rounds
+            ends = question.ends(round_.best, question.at, 0.1 * question.goal)
+            self.intersect(ends.lower, ends.upper)
+            self.floor = self.enclosure.lower if round_.simple.is_exact else math.inf
+            return
+        self.use_sums([round_.simple for round_ in self.rounds], question)
+        best = [round_.best for round_ in self.rounds]
+        has_more = any(x is not round_.simple for x, round_ in zip(best, self.rounds, strict=True))
+        if has_more and self.enclosure.relative_width > question.goal:
+            self.use_sums(best, question._replace(goal=max(question.goal, ALL_DATASETS_RTOL)))
 
-    def refine(self, density: float, rounds: Sequence[Round]) -> None:
-        """Use a lattice of this density and then finer ones, as long as they help."""
-        for _ in range(MAX_LATTICES):
-            before = self.enclosure
-            self.use_lattice(density, rounds)
-            if not self.is_exact and self.enclosure.relative_width > self.question.goal:
-                floor = self.question.lattice_floor(density, self.enclosure.lower)
-                self.floor = max(self.floor, floor)
-            if self.is_done():
-                return
-            is_stuck = self.enclosure.lower == before.lower == 0.0
-            if is_stuck and self.enclosure.upper > GAIN * before.upper:
-                return  # a finer lattice would not narrow the enclosure
-            width = 1.0 - max(self.floor, self.enclosure.lower) / self.enclosure.upper
-            density *= min(4.0, max(1.4, 1.2 * math.sqrt(width / self.question.goal)))
+    def use_sums(self, intervals: Sequence[Interval], question: _Question) -> None:
+        """Narrow the ends by discrete losses of all rounds."""
+        kinds = [Kind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
+        is_exact = all(kind.interval.is_exact for kind in kinds)
+        width = math.inf
+        for sums in Rounds(kinds).sums(question.target):
+            self._use(sums, is_exact)
+            previous, width = width, self.enclosure.relative_width
+            if self.is_done() or width > (1.0 - LEAST_GAIN) * previous:
+                break
+
+    def _use(self, sums: Sums, is_exact: bool) -> None:
+        """Narrow the ends by two sums of losses."""
+        lower = (self.question.end(loss_sum, -1.0) for loss_sum in sums.lower())
+        self.intersect(max(lower, default=0.0), self.question.end(sums.upper(), 1.0))
+        if self.is_done():
+            return
+        floor = sums.floor() if is_exact else None
+        # Of a mechanism, or of inner and outer decompositions, no such bound is known.
+        low = self.question.end(floor, -1.0) if floor else 0.0 if is_exact else math.inf
+        self.floor = max(self.floor, low)
+
+    def use_reserve(self) -> Enclosure:
+        """Return the best enclosure that little more work gives, even if the budget is spent."""
+        rough = self.question._replace(goal=ROUGH_RTOL)
+        steps = [
+            lambda: self.use_sums([x.simple for x in self.rounds], rough),
+            self.use_single_rounds,
+        ]
+        for step in steps:
+            with budget(RESERVE), suppress(WorkError):
+                step()
+        return self.enclosure
 
     def use_single_rounds(self) -> None:
-        """Use the bounds of single rounds, even if the work budget is spent."""
-        with budget(RESERVE), suppress(WorkError):
-            bounds = self.question.single_rounds()
-            self.intersect(bounds.lower, bounds.upper)
+        """Use the bounds of single rounds: basic composition, and the largest round."""
+        question = self.question
+        share = question.at / self.total * (1.0 - 1e-12)
+        if share >= validation.MIN_DELTA or not question.is_epsilon:
+            ends = [
+                round_.times * question.ends(round_.simple, share, DEFAULT_RTOL).upper
+                for round_ in self.rounds
+            ]
+            self.intersect(0.0, math.fsum(ends) * (1.0 + 8.0 * U))
+        for round_ in self.rounds:
+            lower = question.ends(round_.simple, question.at, DEFAULT_RTOL).lower
+            self.intersect(lower, math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,17 +321,6 @@ class Composed:
     def __repr__(self) -> str:
         return (
             f"<Composed: {', '.join(f'{round_.times} × n = {round_.n}' for round_ in self.rounds)}>"
-        )
-
-    def simple_bound(self) -> Composed | None:
-        """Return the rounds with their simple bounds, which are fast; None if no round has one."""
-        if not any(round_.simple for round_ in self.rounds):
-            return None
-        return Composed(
-            tuple(
-                Round(round_.simple_decompositions, round_.n, round_.times)
-                for round_ in self.rounds
-            )
         )
 
     @limited
@@ -451,10 +365,7 @@ class Composed:
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
         if self.delta_limit() > delta:
             return Enclosure(math.inf, math.inf)
-        end = self.largest_loss()
-        question = _EpsilonOfRounds(self.rounds, goal, delta)
-        outcomes = self._few_outcomes_enclosure(lambda losses: losses.eps(delta), end)
-        return self._answer(question, outcomes, rtol)
+        return self._answer(_Question(True, delta, goal), self.largest_loss(), rtol)
 
     @limited
     def delta(self, eps: float, *, rtol: float | None = None) -> Enclosure:
@@ -490,186 +401,48 @@ class Composed:
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
-        question = _DeltaOfRounds(self.rounds, goal, eps, self._guess(eps))
-        outcomes = self._few_outcomes_enclosure(lambda losses: losses.delta(eps), 1.0)
-        return self._answer(question, outcomes, rtol)
+        return self._answer(_Question(False, eps, goal), 1.0, rtol)
 
-    def _answer(
-        self, question: _CompositionQuestion, start: Enclosure, rtol: float | None
-    ) -> Enclosure:
+    def _answer(self, question: _Question, end: float, rtol: float | None) -> Enclosure:
         """Return an enclosure that is narrow enough; raise PrecisionError if there is none.
 
-        `start` is an enclosure that holds for certain.
+        `end` is an upper bound of the answer.
         """
-        goal, search = question.goal, _LatticeSearch(question, self._is_exact(), start)
-        # The sums of few outcomes are exact: theory keeps the ends apart, and no lattice helps.
-        has_crowds = any(round_.crowds for round_ in self.rounds)
-        if self._few_outcomes is not None and not (search.is_exact or has_crowds) and rtol is None:
-            return start
-
-        try:
-            if not search.is_done():
-                self._narrow(search)
-            if has_crowds and search.enclosure.relative_width > MAX_TRUSTED_GAP:
-                search.intersect(0.0, self._blanket_upper(question, search.enclosure.upper))
-        except WorkError as error:
-            search.use_single_rounds()
-            if not search.is_done():
-                raise WorkError(str(error), search.enclosure) from None
+        goal, search = question.goal, _Search(question, self.kinds, Enclosure(0.0, end))
+        with enclosed_so_far(search.use_reserve):
+            search.run()
         if not search.is_done():
-            search.use_single_rounds()
+            search.use_reserve()
         enclosure = search.enclosure
         if enclosure.relative_width > goal and (rtol is not None or not search.is_done()):
+            advice = validation.rtol_advice(enclosure.relative_width)
             raise PrecisionError(
-                f"{question.name}, {sum(round_.times for round_ in self.rounds)} rounds is known "
-                f"only to lie in [{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for"
-                f"{validation.rtol_advice(enclosure.relative_width)}",
+                f"{question.name}, {search.total} rounds is known only to lie in "
+                f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
+                f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for{advice}",
                 enclosure,
             )
         return enclosure
 
-    def _blanket_upper(self, question: _CompositionQuestion, upper: float) -> float:
-        """Return an upper end that is at most `upper` and that of the blankets by themselves."""
-        rounds = [Round(round_.decompositions, round_.n, round_.times) for round_ in self.rounds]
-        blankets = Composed(tuple(rounds))
-        alone = question.of_rounds(blankets.rounds)
-        start = Enclosure(0.0, upper)
-        return reached(partial(blankets._answer, alone, start, None)).upper
-
     @cached_property
-    def _few_outcomes(self) -> tuple[Losses, list[Losses]] | None:
-        """The sums of the losses of few outcomes, from above and from below, if there are few."""
-        return loss_bounds(self.rounds)
-
-    def _few_outcomes_enclosure(self, bound: Callable[[Losses], float], end: float) -> Enclosure:
-        """Return what the sums of few outcomes say, or [0, `end`] if there are many."""
-        if self._few_outcomes is None:
-            return Enclosure(0.0, end)
-        above, below = self._few_outcomes
-        upper = min(bound(above), end)
-        return Enclosure(min(max(map(bound, below), default=0.0), upper), upper)
-
-    def _narrow(self, search: _LatticeSearch) -> None:
-        """Use a lattice that should be enough, and finer ones if it is not."""
-        question = search.question
-        density = math.sqrt(LATTICE_WIDTH * question.depth / question.goal)
-        rounds: Sequence[Round] = self.rounds
-        if len({round_.kind for round_ in rounds}) > MAX_KINDS:
-            fewer_users, more_users = _with_users_rounded(rounds, MAX_ROUNDED_USERS)
-            low = question.lattice_lower(1.5 * density, more_users, search.enclosure.lower)
-            search.intersect(low, question.lattice_upper(1.5 * density, fewer_users, low))
-            return
-        if any(round_.crowds or len(round_.datasets or ()) > 1 for round_ in rounds):
-            # A coarse lattice tells which datasets and bounds matter.
-            search.use_lattice(COARSE_DENSITY, _blankets(rounds))
-            lattice_lower = partial(question.lattice_lower, COARSE_DENSITY)
-            rounds = _without_smaller_datasets(rounds, lattice_lower, search.enclosure.lower)
-            # The blankets may be as good as the bound for all datasets, which takes long.
-            if search.enclosure.lower > CLOSE_RATIO * search.enclosure.upper:
-                search.use_lattice(density, _blankets(rounds))
-        if not search.is_done():
-            search.refine(density, rounds)
-
-    def _is_exact(self) -> bool:
-        """Return whether both ends bound the same quantity, so that a wide gap is a failure."""
-        return all(round_.is_symmetric for round_ in self.rounds) and all(
-            round_.datasets is None
-            and len(round_.decompositions) == 1
-            and round_.decompositions[0].is_finite()
-            for round_ in self.rounds
-        )
+    def kinds(self) -> tuple[Round, ...]:
+        """The rounds, of which equal ones are joined."""
+        counts: Counter[tuple] = Counter()
+        first: dict[tuple, Round] = {}
+        for round_ in self.rounds:
+            counts[round_.key] += round_.times
+            first.setdefault(round_.key, round_)
+        return tuple(replace(first[key], times=times) for key, times in counts.items())
 
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
-        losses = [
-            round_.times
-            * max(
-                Problem.of(decomposition, round_.n).largest_loss()
-                for decomposition in round_.decompositions
-            )
-            for round_ in self.rounds
-        ]
+        losses = [round_.times * round_.simple.upper.end for round_ in self.kinds]
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
     def delta_limit(self) -> float:
         """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
-        log_complements = [0.0, 0.0]  # of the first and the last direction
-        for round_ in self.rounds:
-            for order in (0, -1):
-                limits = (
-                    delta_limit(pair.directions[order][0], round_.n)
-                    for pair in round_.lower_decompositions
-                )
-                limit = max(limits, default=0.0)
-                log_complements[order] += (
-                    round_.times * math.log1p(-limit) if limit < 1.0 else -math.inf
-                )
-        return -math.expm1(min(log_complements)) * (1.0 - 1e-12)
-
-    def _guess(self, eps: float) -> float:
-        """Return an estimate of δ(ε), from a normal loss or from a single round."""
-        variance = sum(round_.times * round_.size**2 for round_ in self.rounds)
-        if variance == 0.0:
-            return validation.MIN_DELTA
-        excess = max(0.0, eps - 0.5 * variance)
-        normal = math.exp(max(-0.5 * excess**2 / variance, math.log(validation.MIN_DELTA)))
-        if eps > LARGEST_EPS:
-            return normal
-        # Far out, a single rare loss may be more likely than many typical ones.
-        largest = max(self.rounds, key=lambda round_: round_.size)
-        single = Problem.of(largest.most_telling[-1], largest.n).delta(eps, ROUGH_RTOL).lower
-        return max(normal, single)
-
-
-def _blankets(rounds: Sequence[Round]) -> list[Round]:
-    """Return the rounds without the bound for all datasets."""
-    return [replace(round_, crowds=()) for round_ in rounds]
-
-
-def _without_smaller_datasets(
-    rounds: Sequence[Round],
-    lattice_lower: Callable[[Sequence[Round], float], float],
-    lower: float,
-) -> tuple[Round, ...]:
-    """Return the rounds without the dataset pairs that certainly have smaller lower ends.
-
-    The same pair is taken in all rounds. `lower` is a lower bound of the answer.
-    """
-    count = max(len(round_.datasets or ()) for round_ in rounds)
-    if count < 2:
-        return tuple(rounds)
-    candidates = [tuple(round_.of_datasets([i]) for round_ in rounds) for i in range(count)]
-    lows = [lattice_lower(candidate, lower) for candidate in candidates]
-    kept_indices = [i for i in range(count) if lows[i] >= CLOSE_RATIO * max(lows)]
-    return tuple(round_.of_datasets(kept_indices) for round_ in rounds)
-
-
-def _with_users_rounded(rounds: Sequence[Round], numbers: int) -> tuple[list[Round], list[Round]]:
-    """Return the rounds with numbers of users rounded down, and rounded up.
-
-    The rounded values are about `numbers` many. D of every dataset does not grow with n, so that
-    the first rounds bound the given ones from above and the second ones from below.
-    """
-    users = [round_.n for round_ in rounds]
-    ratio = (max(users) / min(users)) ** (1.0 / numbers)
-    inner = (math.ceil(min(users) * ratio**i) for i in range(1, numbers))
-    grid = sorted({min(users), max(users), *(n for n in inner if n < max(users))})
-    fewer_users: Counter[RoundKind] = Counter()
-    more_users: Counter[RoundKind] = Counter()
-    for round_ in rounds:
-        decompositions, dataset_pairs, n = round_.kind
-        fewer_users[decompositions, dataset_pairs, grid[bisect_right(grid, n) - 1]] += round_.times
-        more_users[decompositions, dataset_pairs, grid[bisect_left(grid, n)]] += round_.times
-    return _rounds_of_kinds(fewer_users), _rounds_of_kinds(more_users)
-
-
-def _rounds_of_kinds(times: Mapping[RoundKind, int]) -> list[Round]:
-    """Return a round for each kind, given how many there are of it."""
-    return [
-        Round(decompositions, n, count, dataset_pairs)
-        for (decompositions, dataset_pairs, n), count in times.items()
-    ]
+        kinds = [Kind.of(round_.simple, round_.times) for round_ in self.kinds]
+        return Rounds(kinds).delta_limit()
 
 
 def compose(
@@ -712,13 +485,14 @@ def compose(
         raise ValueError(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
-    collected = tuple(
-        round_of(mechanism, n, times)
-        if isinstance(mechanism, Randomizer)
-        else Round(tuple(mechanism) if isinstance(mechanism, Iterable) else (mechanism,), n, times)
-        for mechanism, n, times in triples
-    )
-    # More losses on a lattice would not add up exactly (docs/composition.md, section 2).
+    collected = tuple(Round(_subject(subject), n, times) for subject, n, times in triples)
     total = sum(round_.times for round_ in collected)
     validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
     return Composed(collected)
+
+
+def _subject(subject: Decomposition | Randomizer | Iterable[Decomposition]) -> Subject:
+    """Return the decompositions of a round as a tuple, or its randomizer."""
+    if isinstance(subject, Randomizer):
+        return subject
+    return tuple(subject) if isinstance(subject, Iterable) else (subject,)

@@ -82,9 +82,11 @@ class Goals:
     log_negligible: FloatArray
 
     @staticmethod
-    def of(n: FloatArray, rtol: FloatArray, delta: FloatArray) -> Goals:
+    def of(
+        n: FloatArray, rtol: FloatArray, delta: FloatArray, negligible: FloatArray | float = 0.0
+    ) -> Goals:
         """Return goals for D at `n` users; `delta` are the targets of D."""
-        return Goals(n, rtol, delta, np.log(n * SMALLEST))
+        return Goals(n, rtol, delta, np.log(n * np.maximum(negligible, SMALLEST)))
 
     def at(self, rows: NDArray) -> Goals:
         """Return the goals of some points, by their indices or a mask."""
@@ -123,6 +125,7 @@ def divergences(
     rtol: FloatArray,
     target: FloatArray | float = math.nan,
     *,
+    negligible: FloatArray | float = 0.0,
     one_try: bool = False,
 ) -> Bounds:
     """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
@@ -136,6 +139,8 @@ def divergences(
         numbers.
     target
         The δ, if any, from which it is enough to know that D is far.
+    negligible
+        Values of D below which an upper bound is enough.
     one_try
         Whether to stop after one try of the Fourier engine, which takes many points together.
 
@@ -150,9 +155,11 @@ def divergences(
         if outcomes is not None:
             enclosure = outcomes.divergence(float(eps[i]))
             lower[i], upper[i] = enclosure.lower, enclosure.upper
-    wide = np.flatnonzero((upper == np.inf) | (upper - lower > rtol * upper))
+    wide = np.flatnonzero(
+        (upper == np.inf) | (upper - lower > np.maximum(rtol * upper, negligible))
+    )
     size = points_at_once(len(decomposition))
-    goals = Goals.of(n, rtol, np.broadcast_to(target, eps.shape))
+    goals = Goals.of(n, rtol, np.broadcast_to(target, eps.shape), negligible)
     for part in (wide[i : i + size] for i in range(0, wide.size, size)):
         bounds = partial(log_bounds, one_try=one_try)
         low, high = enclose_points(decomposition, eps[part], goals.at(part), bounds)
@@ -182,7 +189,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
     """Bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
-    tilted = tilt(law, tilting_point(law, float(goal.n[0])))
+    tilted = tilt(law, tilting_point([(law, float(goal.n[0]))]))
     cells = FIRST_CELLS
     low, high, is_short = -math.inf, math.inf, True
     while is_short:
@@ -220,7 +227,7 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
     """Better bounds of one point than `ends`, by one engine after the other."""
     (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
-        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point(law, n)).log_mgf_err)
+        rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point([(law, n)])).log_mgf_err)
     for engine in _engines(has_many_draws):
         if not goal.unmet(*np.array([[low], [high], [rounding]])):
             break
@@ -269,8 +276,10 @@ def _parts(
     low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
     log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
     goals = goals.beside(apart[1])
-    # Of one user, D is the finite sum that was just evaluated: only its rounding is left.
-    wide = np.flatnonzero((high - low > goals.rtol * high) & (goals.n > 1.0))
+    is_settled = (high - low <= goals.rtol * high) | (goals.n * high < np.exp(goals.log_negligible))
+    # Of one user, the bounds differ by rounding only.
+    is_settled |= goals.n == 1.0
+    wide = np.flatnonzero(~is_settled)
     if wide.size:
         # Values may be too far apart for floats.
         with contextlib.suppress(OverflowError), np.errstate(all="ignore"):

@@ -1,17 +1,19 @@
-"""The Fourier engine: log E[S₊] of laws from a smoothed Fourier series at a saddlepoint.
+"""The Fourier engine: log E f(S) of sums from a smoothed Fourier series at a saddlepoint.
 
-With S the sum of n copies of G, Q the law tilted by θ, X = S + θη² + ηZ for an independent standard
-normal Z, and f(x) = x e^{−θx} 1{x > 0},
+S is a sum of independent draws, n_k of law k, and f(x) = (1 − e^{−κ(x − shift)})₊/κ, which is x₊
+for a shuffle (`window.Kernel`). With Q the law tilted by θ, Z an independent standard normal and
+X = S + (θ + κ/2)η² + ηZ − shift,
 
-    E[(S + ηZ)₊] = e^{nK(θ) + θ²η²/2} E_Q f(X)  ≥  E[S₊],
+    E f(S + ηZ + κη²/2) = e^{ΣnK(θ) − θ shift + θ(θ + κ)η²/2} E_Q g(X)  ≥  E f(S),  g = e^{−θx}f,
 
-and E_Q f(X) is read off the characteristic function of X at the points t_m = mh, as a Fourier
-series of f repeated with period P = 2π/h. Every step that is not exact has a bound, and both ends
+and E_Q g(X) is read off the characteristic function of X at the points t_m = mh, as a Fourier
+series of g repeated with period P = 2π/h. Every step that is not exact has a bound, and both ends
 of the result carry all of them:
 
-* repeating f only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
+* repeating g only adds to it: nothing for the upper end, `Window.wrap` for the lower one;
 * leaving out modes beyond the last one, and modes that are negligible: `Window`;
-* smoothing: at most e^{nK + θ²η²/2} η² p_X(0), p_X the density of X, a sum over the same modes;
+* smoothing: at most η² e^{κ²η²/8} times the density of the smoothed sum at 0, a sum over the same
+  modes;
 * round-off of the data and of every operation: `law`, `characteristic` and `series`.
 
 The laws, their tilts and Chernoff's bounds are computed for P points together, as rows of arrays;
@@ -22,6 +24,7 @@ docs/engine.md, sections 2 to 7.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,9 +32,9 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.characteristic import TiltedLaws
 from shufflebounds.divergence.law import BLOCK, Law, U, log, log_mgf
-from shufflebounds.divergence.saddlepoint import tilting_point
+from shufflebounds.divergence.saddlepoint import Kinds, tilting_point
 from shufflebounds.divergence.series import mean_bounds, mode_sums
-from shufflebounds.divergence.window import LOSS_SHARE, Chernoff, Window
+from shufflebounds.divergence.window import LOSS_SHARE, SHUFFLE, Chernoff, Kernel, Window
 
 # Default limit of the work for a point: modes, times components and `MODE_COST`.
 MOST_WORK = 2.0**28
@@ -83,20 +86,40 @@ def fourier_bounds(
     tuple of two arrays
         Lower and upper bounds, shape (P,); −inf and inf where round-off leaves nothing.
     """
-    low, high = np.full(n.shape, -np.inf), np.full(n.shape, np.inf)
-    is_usable = np.isfinite(law.value_err).all(axis=-1) & (law.values > 0.0).any(axis=-1)
-    rows, size = np.flatnonzero(is_usable), points_at_once(law.masses.size)
-    theta = tilting_point(law, n) if theta is None else theta
-    enough = np.full(n.shape, -np.inf) if enough is None else enough
+    return sum_bounds([(law, n)], SHUFFLE, rtol, most_work, theta, enough)
+
+
+def sum_bounds(
+    kinds: Kinds,
+    kernel: Kernel,
+    rtol: FloatArray,
+    most_work: float = MOST_WORK,
+    theta: FloatArray | None = None,
+    enough: FloatArray | None = None,
+) -> Bounds:
+    """Bounds of log E f(S) at P points, for sums of n draws of each law of `kinds`.
+
+    The laws have P rows and one exponent, and `n` and the other arguments are those of
+    `fourier_bounds`.
+    """
+    low, high = np.full(rtol.shape, -np.inf), np.full(rtol.shape, np.inf)
+    is_finite = [np.isfinite(law.value_err).all(axis=-1) for law, _ in kinds]
+    has_gains = [(law.values > 0.0).any(axis=-1) for law, _ in kinds]
+    rows = np.flatnonzero(np.all(is_finite, axis=0) & np.any(has_gains, axis=0))
+    size = points_at_once(max(law.masses.size for law, _ in kinds))
+    theta = tilting_point(kinds, kernel) if theta is None else theta
+    enough = np.full(rtol.shape, -np.inf) if enough is None else enough
     for part in (rows[i : i + size] for i in range(0, rows.size, size)):
-        points = TiltedLaws.of(law.at(part), n[part], theta[part])
+        points = [TiltedLaws.of(law.at(part), n[part], theta[part]) for law, n in kinds]
         # Round-off allows nothing finer, and keeps the errors of the series below this.
-        goals = np.maximum(np.maximum(rtol[part], 4.0 * points.n * points.log_mgf_err), FINEST)
+        err = np.sum([point.n * point.log_mgf_err for point in points], axis=0)
+        goals = np.maximum(np.maximum(rtol[part], 4.0 * err), FINEST)
         tails = _chernoff_tails(points, goals)
-        high[part] = np.where(points.usable(), _chernoff_bounds(points), np.inf)
-        needed = points.usable() & (high[part] > enough[part])
-        for i in np.flatnonzero(needed).tolist():
-            ends = _point_bounds(points.at(i), float(goals[i]), tails[i], most_work)
+        is_usable = np.all([point.usable() for point in points], axis=0) & (err < 1.0)
+        high[part] = np.where(is_usable, _chernoff_bounds(points, kernel), np.inf)
+        for i in np.flatnonzero(is_usable & (high[part] > enough[part])).tolist():
+            laws = [point.at(i) for point in points]
+            ends = _point_bounds(laws, kernel, float(goals[i]), tails[i], most_work)
             low[part[i]], high[part[i]] = ends[0], min(ends[1], high[part[i]])
     return low, high
 
@@ -115,61 +138,98 @@ def single_bounds(
     return float(low[0]), float(high[0])
 
 
-def _chernoff_bounds(points: TiltedLaws) -> FloatArray:
-    """Return upper bounds of log E[S₊]: S₊ is at most e^{θS}/(eθ)."""
-    n, exponent = points.n, points.law.exponent * math.log(2.0)
-    log_size = n * points.log_mgf - 1.0 - np.log(points.theta) + exponent
-    rounding = 8.0 * U * (40.0 + n * np.abs(points.log_mgf) + np.abs(log_size) + np.abs(exponent))
-    bounds: FloatArray = log_size + n * points.log_mgf_err + rounding
+def _chernoff_bounds(points: Sequence[TiltedLaws], kernel: Kernel) -> FloatArray:
+    """Return upper bounds of log E f(S): f(x) is at most x₊, and that is at most e^{θx}/(eθ)."""
+    theta, exponent = points[0].theta, points[0].law.exponent * math.log(2.0)
+    log_scale, size, err = _log_scale(points, kernel)
+    log_size = log_scale - 1.0 - np.log(theta) + exponent
+    rounding = 8.0 * U * (40.0 + size + np.abs(log_size) + np.abs(exponent))
+    bounds: FloatArray = log_size + err + rounding
     return bounds
 
 
-def _chernoff_tails(points: TiltedLaws, rtol: FloatArray) -> list[tuple[Chernoff, Chernoff]]:
+def _log_scale(
+    points: Sequence[TiltedLaws], kernel: Kernel
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ΣnK(θ) − θ shift, the sum of the sizes of its terms, and a bound of its error.
+
+    A single product nK without a shift has no error but that of K: its rounding is charged later.
+    """
+    terms = [point.n * point.log_mgf for point in points]
+    total = np.sum(terms, axis=0)
+    size = np.sum(np.abs(terms), axis=0)
+    err = np.sum([point.n * point.log_mgf_err for point in points], axis=0)
+    if kernel.shift or len(points) > 1:
+        shift = points[0].theta * kernel.shift
+        total, size = total - shift, size + np.abs(shift)
+        err = err + (4.0 + len(points)) * U * size
+    return total, size, err
+
+
+def _chernoff_tails(
+    points: Sequence[TiltedLaws], rtol: FloatArray
+) -> list[tuple[Chernoff, Chernoff]]:
     """Return Chernoff's bounds of S above and below at each point, for losses of about `rtol`."""
     log_tail = np.log(LOSS_SHARE * rtol)[:, None, None]
-    theta, k_theta, k_theta_err, n, spread = (
-        x[:, None, None]
-        for x in (points.theta, points.log_mgf, points.log_mgf_err, points.n, points.spread)
-    )
+    theta = points[0].theta[:, None, None]
+    spread = np.sum([point.spread for point in points], axis=0)[:, None, None]
     with np.errstate(all="ignore"):
         normal = np.sqrt(np.maximum(1.0, -2.0 * log_tail) / (spread + theta**-2.0))
         # Estimates of K choose a factor for each side, where its error is small.
         at = theta + np.array([[1.0], [-1.0]]) * normal * CHERNOFF_FACTORS
-        growth = np.expm1(at[..., None] * points.law.values[:, None, None, :]) @ points.law.masses
-        slip = np.abs(at) * np.vecdot(points.weights, points.value_err)[:, None, None]
-        reach = (n * (np.log1p(growth) - k_theta) - log_tail) / np.abs(at - theta)
-        is_usable = np.isfinite(reach) & (slip < LARGEST_SLIP)
+        rough_moment, is_usable = np.zeros(at.shape), np.ones(at.shape, dtype=bool)
+        for point in points:
+            n, k_theta = (x[:, None, None] for x in (point.n, point.log_mgf))
+            growth = np.expm1(at[..., None] * point.law.values[:, None, None, :])
+            rough_moment += n * (np.log1p(growth @ point.law.masses) - k_theta)
+            slip = np.abs(at) * np.vecdot(point.weights, point.value_err)[:, None, None]
+            is_usable &= slip < LARGEST_SLIP
+        reach = (rough_moment - log_tail) / np.abs(at - theta)
+        is_usable &= np.isfinite(reach)
         best = np.argmin(np.where(is_usable, reach, np.inf), axis=-1)[..., None]
         # K is evaluated at the floats θ ± u, without error; u is their distance from θ.
         at = np.take_along_axis(at, best, axis=-1)
-        k, k_err = (x[..., None] for x in log_mgf(points.law, at[..., 0]))
-        log_moment = n * (k - k_theta) + n * (k_err + k_theta_err)
-        log_moment += 8.0 * U * n * (np.abs(k) + np.abs(k_theta))
+        log_moment = np.zeros(at.shape)
+        for point in points:
+            n, k_theta, k_theta_err = (
+                x[:, None, None] for x in (point.n, point.log_mgf, point.log_mgf_err)
+            )
+            k, k_err = (x[..., None] for x in log_mgf(point.law, at[..., 0]))
+            log_moment += n * (k - k_theta) + n * (k_err + k_theta_err)
+            # Each addition of several sums is charged with one rounding of their sizes.
+            log_moment += (7.0 + len(points)) * U * n * (np.abs(k) + np.abs(k_theta))
     ends = np.concatenate([np.abs(at - theta), log_moment], axis=-1).tolist()
     return [(Chernoff(*above), Chernoff(*below)) for above, below in ends]
 
 
 def _point_bounds(
-    point: TiltedLaws, rtol: float, tails: tuple[Chernoff, Chernoff], most_work: float
+    points: Sequence[TiltedLaws],
+    kernel: Kernel,
+    rtol: float,
+    tails: tuple[Chernoff, Chernoff],
+    most_work: float,
 ) -> tuple[float, float]:
-    """Return bounds of log E[S₊] at one point, which has a positive value."""
-    theta, spread = float(point.theta), float(point.spread)
-    eta, size = math.sqrt(SMOOTHING_SHARE * rtol) / theta, 0.0
+    """Return bounds of log E f(S) at one point, which has a positive value."""
+    theta, kappa = float(points[0].theta), kernel.kappa
+    spread = math.fsum(float(point.spread) for point in points)
+    eta, size = math.sqrt(SMOOTHING_SHARE * rtol) / math.sqrt(theta * (theta + kappa)), 0.0
+    eta = min(eta, 1.0 / kappa) if kappa else eta
     low, high, work = -math.inf, math.inf, 0.0
     limit, power = FIRST_SHARE * most_work, 0.5
+    mode_cost = sum(point.values.size + MODE_COST for point in points)
     for _ in range(MAX_WINDOWS):
-        window = Window.fitted(theta, spread, eta, tails, rtol, size)
+        window = Window.fitted(theta, spread, eta, tails, rtol, size, kernel)
         if window is None:
             break
-        cost = window.modes * (point.values.size + MODE_COST)
+        cost = window.modes * mode_cost
         if cost > limit:
             # Smooth more: the cost goes about like 1/η.
             eta *= 1.2 * cost / limit
             continue
         work += cost
         spend(2e5 + cost)
-        lower, upper, smoothing = mean_bounds(mode_sums(point, window), window)
-        ends = _log_bounds(point, lower, upper, eta)
+        lower, upper, smoothing = mean_bounds(mode_sums(points, window), window)
+        ends = _log_bounds(points, kernel, lower, upper, eta)
         low, high = max(low, ends[0]), min(high, ends[1])
         is_smooth = smoothing <= 0.75 * rtol * upper
         if high - low <= rtol or (is_smooth and upper > 0.5 * window.size):
@@ -185,22 +245,24 @@ def _point_bounds(
     return low, high
 
 
-def _log_bounds(point: TiltedLaws, lower: float, upper: float, eta: float) -> tuple[float, float]:
-    """Return logarithms of both ends times e^{nK + θ²η²/2} and the scale of the values."""
-    n, k, theta = float(point.n), float(point.log_mgf), float(point.theta)
-    return scaled_logs(
-        (lower, upper), n * k, n * float(point.log_mgf_err), theta * eta, int(point.law.exponent)
-    )
+def _log_bounds(
+    points: Sequence[TiltedLaws], kernel: Kernel, lower: float, upper: float, eta: float
+) -> tuple[float, float]:
+    """Return logarithms of both ends times the factor of E g and the scale of the values."""
+    scale, size, err = (float(x) for x in _log_scale(points, kernel))
+    theta, kappa = float(points[0].theta), kernel.kappa
+    smoothed = 0.5 * (theta * eta) ** 2 + 0.5 * kappa * theta * eta**2
+    err += 8.0 * U * (size - abs(scale))
+    return scaled_logs((lower, upper), scale, err, smoothed, int(points[0].law.exponent))
 
 
 def scaled_logs(
-    ends: tuple[float, float], log_scale: float, err: float, spread: float, exponent: int
+    ends: tuple[float, float], log_scale: float, err: float, smoothed: float, exponent: int
 ) -> tuple[float, float]:
-    """Return logarithms of both ends times e^{scale + spread²/2} 2^exponent, rounded outwards.
+    """Return logarithms of both ends times e^{log_scale + smoothed} 2^exponent, rounded outwards.
 
     `err` bounds the error of `log_scale`. There is room for the error of subtracting log n too.
     """
-    smoothed = 0.5 * spread**2
     slip = err + 8.0 * U * (1.0 + abs(log_scale)) + 16.0 * U * smoothed
     power = exponent * math.log(2.0)
     low, high = (

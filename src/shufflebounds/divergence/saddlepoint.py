@@ -7,13 +7,15 @@ shape () or (P,).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import Law, law_at
+from shufflebounds.divergence.window import SHUFFLE, Kernel
 
 # Most steps to a tilt. A typical law takes four to eight, and none of 11 000 took more than 14.
 MAX_TILT_STEPS = 40
@@ -62,31 +64,47 @@ def cumulants(law: Law, theta: FloatArray) -> Cumulants:
     return Cumulants(k, mean, variance, weights)
 
 
-def tilting_point(law: Law, n: float | FloatArray) -> FloatArray:
-    """The minimiser θ > 0 of nK(θ) − 2 log θ, to about 10⁻³, shape (…); every θ gives valid bounds.
+# Independent draws of several laws: pairs (law, number of draws), of shape (…).
+Kinds = Sequence[tuple[Law, Any]]
 
-    Newton's method for θ nK′(θ) = 2 in log θ as long as each step is at most half of the last one,
-    bisection otherwise. Any number stands for the θ of a law without a positive value.
+
+def tilting_point(kinds: Kinds, kernel: Kernel = SHUFFLE) -> FloatArray:
+    """The minimiser θ > 0 of ΣnK(θ) − θ shift − log θ(θ + κ), to about 10⁻³, shape (…).
+
+    Newton's method for θ(ΣnK′(θ) − shift) = 1 + θ/(θ + κ) in log θ as long as each step is at most
+    half of the last one, bisection otherwise. Any number stands for the θ of laws without a
+    positive value. Every θ gives valid bounds.
     """
+    draws = sum(n for _, n in kinds)
+    shift = kernel.shift / draws
+    parts = [(law, n / draws) for law, n in kinds]
     with np.errstate(all="ignore"):
-        mean = law.values @ law.masses
-        square = law.values**2 @ law.masses - mean**2
-        largest = law.values.max(axis=-1, initial=0.0)
+        # All are per draw.
+        mean = _total(parts, lambda law: law.values @ law.masses) - shift
+        square = _total(
+            parts, lambda law: law.values**2 @ law.masses - (law.values @ law.masses) ** 2
+        )
+        largest = _total(parts, lambda law: law.values.max(axis=-1, initial=0.0)) - shift
         # K′ is below the largest value, and close to it where e^{θ largest} exceeds 1/mass.
-        low, high = 2.0 / (n * largest), LARGEST_EXPONENT / largest
+        low, high = 1.0 / (draws * largest), LARGEST_EXPONENT / largest
+        if not kernel.kappa:
+            low = 2.0 * low
         # The root if G were normal.
-        theta = (np.sqrt(mean**2 + 8.0 * square / n) - mean) / (2.0 * square)
+        theta = (np.sqrt(mean**2 + 8.0 * square / draws) - mean) / (2.0 * square)
         theta = np.where((low < theta) & (theta < high), theta, np.sqrt(low * high))
         length = np.full(theta.shape, FIRST_STEP)
         for _ in range(MAX_TILT_STEPS):
-            _, slope, curvature, _ = cumulants(law, theta)
-            pull, spread = n * slope * theta, n * curvature * theta**2
-            low, high = np.where(pull < 2.0, theta, low), np.where(pull < 2.0, high, theta)
+            moments = [(cumulants(law, theta), share) for law, share in parts]
+            slope = sum(share * x.mean for x, share in moments) - shift
+            curvature = sum(share * x.variance for x, share in moments)
+            pull, spread = draws * slope * theta, draws * curvature * theta**2
+            target = 1.0 + theta / (theta + kernel.kappa)
+            low, high = np.where(pull < target, theta, low), np.where(pull < target, high, theta)
             # Above the root the pull may grow exponentially with θ, if the largest value dominates.
             step = np.where(
-                (pull > 2.0) & (spread < LARGEST_GROWTH * pull),
-                -np.log(0.5 * pull) / (1.0 + spread / pull),
-                (2.0 - pull) / (spread + 2.0),
+                (pull > target) & (spread < LARGEST_GROWTH * pull),
+                -np.log(pull / target) / (1.0 + spread / pull),
+                (target - pull) / (spread + target),
             )
             is_close = (np.abs(step) < LAST_TILT_STEP) | (largest == 0.0)
             newton = theta * np.exp(step)
@@ -96,6 +114,11 @@ def tilting_point(law: Law, n: float | FloatArray) -> FloatArray:
             if is_close.all():
                 break
     return np.fmin(np.fmax(theta, SMALLEST_TILT), LARGEST_TILT)
+
+
+def _total(parts: Kinds, moment: Callable[[Law], FloatArray]) -> FloatArray:
+    """Return the weighted sum of a moment of several laws."""
+    return sum(share * moment(law) for law, share in parts)
 
 
 class Saddlepoint(NamedTuple):
@@ -115,7 +138,7 @@ def saddlepoint(law: Law, n: float | FloatArray) -> tuple[Saddlepoint, FloatArra
     E[S₊] is the integral of e^Φ/2πi, Φ(s) = nK(s) − 2 log s, over θ + iℝ (Daniels 1954). The value
     is −inf where no value of G is above 0.
     """
-    theta = tilting_point(law, n)
+    theta = tilting_point([(law, n)])
     k, mean, variance, weights = cumulants(law, theta)
     with np.errstate(all="ignore"):
         away = theta[..., None] * (law.values - mean[..., None])

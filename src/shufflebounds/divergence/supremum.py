@@ -440,7 +440,7 @@ def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False
     total = (total * step / (2.0 * math.pi) + tail) * (1.0 + 1e-9)
     if not math.isfinite(total):
         return math.inf
-    return scaled_logs((0.0, total), n * k, n * k_err, theta * eta, exponent)[1]
+    return scaled_logs((0.0, total), n * k, n * k_err, 0.5 * (theta * eta) ** 2, exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:

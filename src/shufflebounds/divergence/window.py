@@ -1,7 +1,7 @@
 """How much of the frequency axis the Fourier engine samples, and what the rest can amount to.
 
-Notation as in `fourier`: X = S + θη² + ηZ under the tilted law, f(x) = x e^{−θx} 1{x > 0}, f^P its
-repetition with period P. Proofs: docs/engine.md, sections 2 to 4.
+Notation as in `fourier`: X = S + (θ + κ/2)η² + ηZ − shift under the tilted law, g(x) = e^{−θx}f(x),
+g^P its repetition with period P. Proofs: docs/engine.md, sections 2 to 4.
 """
 
 from __future__ import annotations
@@ -17,6 +17,26 @@ from shufflebounds.divergence.law import U
 # Share of the relative width that may be lost by each of: mass outside the window, modes beyond the
 # last one, modes left out. Speed only (benchmarks/deployer_grid.py).
 LOSS_SHARE = 0.04
+
+
+# Largest κη of a window: the charge for smoothing grows like e^{κ²η²/8}.
+LARGEST_SMOOTHING = 20.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is averaged over a sum S: f(S − ``shift``), f(x) = (1 − e^{−κx})₊/κ, and x₊ for κ = 0.
+
+    The transform of f is 1/(z(z + κ)). A shuffle has κ = 0 and no shift, the δ of many rounds κ = 1
+    and the shift ε.
+    """
+
+    kappa: float = 0.0
+    shift: float = 0.0
+
+
+# The kernel of a single shuffle.
+SHUFFLE = Kernel()
 
 
 @dataclass(frozen=True)
@@ -56,9 +76,9 @@ class Chernoff:
 class Window:
     """The grid of frequencies mh, 0 ≤ m ≤ modes, and what it costs to stop there.
 
-    ``size`` is the estimate of E f(X) for which its losses are small: should E f(X) turn out to be
-    much less, another window is needed. ``wrap`` bounds E[f^P(X) − f(X)]; ``cut_value``
-    and ``cut_density`` the modes beyond the grid in the sums for E f and for the density at 0.
+    ``size`` is the estimate of E g(X) for which its losses are small: should E g(X) turn out to be
+    much less, another window is needed. ``wrap`` bounds E[g^P(X) − g(X)]; ``cut_value``
+    and ``cut_density`` the modes beyond the grid in the sums for E g and for the density at 0.
     ``negligible`` is a size of |φ_X| that matters to neither.
     """
 
@@ -70,6 +90,7 @@ class Window:
     cut_value: float
     cut_density: float
     negligible: float
+    kernel: Kernel = SHUFFLE
 
     @staticmethod
     def fitted(
@@ -79,18 +100,26 @@ class Window:
         tails: tuple[Chernoff, Chernoff],
         rtol: float,
         size: float,
+        kernel: Kernel = SHUFFLE,
     ) -> Window | None:
-        """The window for a relative width of E f(X); None where it needs numbers out of range.
+        """The window for a relative width of E g(X); None where it needs numbers out of range.
 
         `spread` is the tilted variance of S, `tails` are bounds of S and −S, and `size` estimates
-        E f(X), if it is not 0.
+        E g(X), if it is not 0.
         """
-        # For a normal X it is about 1/(θ²σ√2π), and f is at most 1/(eθ) whatever X is.
-        normal_size = 1.0 / (2.5 * theta**2 * math.sqrt(spread + theta**-2.0))
+        if kernel.kappa * eta > LARGEST_SMOOTHING:
+            return None
+        # For a normal X it is about 1/(θ(θ + κ)σ√2π), and g is at most 1/(eθ) whatever X is.
+        pole = theta + kernel.kappa
+        normal_size = 1.0 / (2.5 * (theta * pole) * math.sqrt(spread + theta**-2.0))
         size = min(size, 1.0 / (math.e * theta)) or normal_size
         allowed = LOSS_SHARE * rtol * size
         log_tail = math.log(allowed * math.e * theta)
-        above, below = tails[0].shifted(theta * eta**2, eta), tails[1].shifted(-theta * eta**2, eta)
+        drift = (theta + 0.5 * kernel.kappa) * eta**2
+        above, below = (
+            tail.shifted(side * drift, eta).shifted(-side * kernel.shift, 0.0)
+            for side, tail in zip((1.0, -1.0), tails, strict=True)
+        )
         if not all(side.u > 0.0 and math.isfinite(side.log_moment) for side in (above, below)):
             return None
         decay = 4.0 - math.log(allowed * theta)
@@ -104,7 +133,7 @@ class Window:
             return None
         outside = min(1.0, above.tail(right_end) + below.tail(left_end))
         wrap = _wrap(theta, period, right_end, outside)
-        # E f loses less than the density does, whose share is η² of it.
+        # E g loses less than the density does, whose share is η² of it.
         cut = math.sqrt(2.0 * max(1.0, math.log(eta / (3.0 * allowed))))
         # Fewer than 2³³ modes keep every mh exact.
         if not cut / step < 1e9 * eta:
@@ -112,18 +141,18 @@ class Window:
         modes = max(1, math.ceil(cut / (eta * step)))
         last = modes * step
         beyond = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last) * (1.0 + 1e-9)
-        negligible = allowed / (0.5 / theta + eta * cut / math.pi)
-        return Window(size, eta, step, modes, wrap, beyond / last**2, beyond, negligible)
+        negligible = allowed / (0.5 / math.sqrt(theta * pole) + eta * cut / math.pi)
+        return Window(size, eta, step, modes, wrap, beyond / last**2, beyond, negligible, kernel)
 
 
 def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
-    """Bound of E f^P(X) − E f(X) when X is in [right_end − period, right_end] but for `outside`.
+    """Bound of E g^P(X) − E g(X) when X is in [right_end − period, right_end] but for `outside`.
 
     It needs 1/θ ≤ right_end ≤ period.
     """
     q = math.exp(-theta * period)
     copies = period * q / (1.0 - q) ** 2
-    # f falls beyond 1/θ, and right_end lies there.
+    # g is at most x e^{−θx}, which falls beyond 1/θ, and right_end lies there.
     inside = math.exp(-theta * right_end) * (right_end / (1.0 - q) + copies)
     return (inside + outside * (1.0 / (math.e * theta) + copies)) * (1.0 + 1e-9)
 

@@ -70,7 +70,9 @@ class Direction(Profile):
         """See `Profile`."""
         within = np.minimum(eps, LARGEST_EPS)
         aims = np.broadcast_to(self.share * np.asarray(rtol), eps.shape)
-        lower, upper = divergences(self.decomposition, within, self.n, aims, target)
+        lower, upper = divergences(
+            self.decomposition, within, self.n, aims, target, negligible=floor
+        )
         # D does not rise, and does not fall below its limit.
         lower = np.where(eps > LARGEST_EPS, np.minimum(self.limits, upper), lower)
         is_zero = eps >= self.end

@@ -58,7 +58,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
     if not (laws.values.max(axis=-1) > 0.0).all():
         return
     users = np.array([float(n) for _, n in points])
-    rows = TiltedLaws.of(laws, users, tilting_point(laws, users))
+    rows = TiltedLaws.of(laws, users, tilting_point([(laws, users)]))
     if not rows.usable().all():
         return
     for i, (_, n) in enumerate(points):
@@ -66,7 +66,7 @@ def test_rounding_against_fifty_digits(size, eps0, points, random):
         # Powers of two, so that products with the numbers of modes are exact.
         step = 2.0 ** round(math.log2(theta * (1e-3 + random.random())))
         eta, negligible = 0.01 / theta, random.choice([1e-9, 0.5])
-        sums = mode_sums(point, Window(0.0, eta, step, 40, 0.0, 0.0, 0.0, negligible))
+        sums = mode_sums([point], Window(0.0, eta, step, 40, 0.0, 0.0, 0.0, negligible))
         away, err = characteristic(point, step, 0, 41)
         with mp.workdps(50):
             values, masses = exact_law(laws.at(i))

@@ -71,7 +71,7 @@ def test_compression_bounds_from_both_sides(cells, seed):
     a, b = (c * np.exp(rng.uniform(0.0, 2.0, 400)) for _ in "ab")
     decomposition = Decomposition(a / a.sum(), b / b.sum(), 0.7 * c)
     g = law_at(decomposition, 0.2)
-    below, above = compress(g, tilt(g, tilting_point(g, 1000)).weights, cells)
+    below, above = compress(g, tilt(g, tilting_point([(g, 1000)])).weights, cells)
     assert max(below.values.size, above.values.size) <= cells + 1
 
     def tail_means(one):
@@ -183,8 +183,9 @@ def test_a_window_with_one_last_mode():
 def test_a_power_that_is_all_error_counts_as_nothing():
     """A modulus above 1 by less than its error, so often multiplied that the bound overflows."""
     off, t, n = np.array([1e-3]), np.zeros(1), 400_000.0
-    log_bound = log_sizes(off + 0j, off, n, t)
-    _, _, density, density_err = series_terms(off + 0j, off, log_bound, t, n, 1.0, 1e-6)
+    parts = [(off + 0j, off)]
+    log_bound = log_sizes(parts, [n], t)
+    _, _, density, density_err = series_terms(parts, [n], log_bound, t, 1.0, 1e-6)
     # The truth is at most 1 in modulus.
     assert abs(density[0]) + 1.0 <= density_err[0] * (1.0 + 1e-9) <= 2.0 * (1.0 + 1e-8)
 
@@ -207,7 +208,7 @@ def test_characteristic_functions_against_fifty_digits(size, eps0, first, count,
     if not g.values.max() > 0.0:
         return
     users = np.array(1e6)
-    point = TiltedLaws.of(g, users, tilting_point(g, users))
+    point = TiltedLaws.of(g, users, tilting_point([(g, users)]))
     step = float(np.float32(scale))  # so few digits that all multiples are exact
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(characteristic_module, "BLOCK", random.choice([16, 2**16]))
@@ -230,7 +231,7 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
     """Were it moved by the width of a cell, n draws would move S by far more than its deviation."""
     pair = Joint([RAPPOR(eps0=0.1)] * 16).dataset_pair()
     g, n, rtol = law_at(subsample(pair, 1e-4), 2.592e-7), 10**9, 0.04
-    weights = tilt(g, tilting_point(g, n)).weights
+    weights = tilt(g, tilting_point([(g, n)])).weights
     below, above = (single_bounds(law, n, 0.25 * rtol) for law in compress(g, weights, 120))
     assert above[1] - below[0] <= rtol
     low, high = single_bounds(g, n, rtol)
@@ -241,8 +242,9 @@ def test_a_value_of_nearly_all_mass_keeps_its_place_in_compressed_laws():
 def test_a_power_that_underflows_says_nothing_of_its_error():
     """Its size would be 0, times any factor, while the truth may be as large as e^{−40}."""
     away, off, t, n = np.array([math.expm1(-746e-6)]), np.array([706e-6]), np.zeros(1), 1e6
-    log_bound = log_sizes(away + 0j, off, n, t)
-    value, _, _, density_err = series_terms(away + 0j, off, log_bound, t, n, 1.0, 0.0)
+    parts = [(away + 0j, off)]
+    log_bound = log_sizes(parts, [n], t)
+    value, _, _, density_err = series_terms(parts, [n], log_bound, t, 1.0, 0.0)
     assert value[0] == 0.0
     assert density_err[0] >= math.exp(log_bound[0]) > 1e-18
 

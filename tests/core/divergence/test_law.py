@@ -49,7 +49,7 @@ def test_any_law(gains, losses, masses, n):
     values = [0.75, *(0.75 * 10.0**x for x in gains), *(-(10.0**x) for x in losses)]
     p = 10.0 ** np.array(masses[: len(values)] + [-3.0] * (len(values) - 10))
     g = of(values, p / max(1.0, p.sum() * (1.0 + 1e-12)))
-    assert is_minimiser(g, n, float(tilting_point(g, n)))
+    assert is_minimiser(g, n, float(tilting_point([(g, n)])))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-160, 1e-300, 1e49])
@@ -61,7 +61,7 @@ def test_it_is_finite_whatever_the_law(scale, loss, mass, n):
     one = Law(
         values, masses, np.array(0), np.zeros(2), 0.0, max(0.0, 1.0 - float(masses.sum())), 0.0
     )
-    assert 0.0 < tilting_point(one, n) < math.inf
+    assert 0.0 < tilting_point([(one, n)]) < math.inf
 
 
 # e^{iy} − 1: both parts keep their relative precision.

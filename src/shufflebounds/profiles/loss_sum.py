@@ -1,0 +1,239 @@
+"""The δ(ε) of a sum of independent discrete losses, as a profile.
+
+With S the sum of all losses if they are finite,
+
+    δ(ε) = P(some loss is infinite) + E (1 − e^{ε − S})₊,
+
+and the mean is a series with the kernel 1/(z(z + 1)), in which ε is a shift. Losses stay where they
+are: rounds of different kinds need nothing in common. Proofs: docs/engine.md, sections 2 to 7, and
+docs/composition.md, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.fourier import sum_bounds
+from shufflebounds.divergence.law import U, log
+from shufflebounds.divergence.window import Kernel
+from shufflebounds.profiles.losses import Losses
+from shufflebounds.profiles.profile import Ends, Profile
+
+# Number of tilts that are compared at once in search of the one for δ or ε.
+TILTS_AT_ONCE = 24
+# Times that the interval between two of them is divided again.
+TILT_ZOOMS = 3
+# Smallest tilt in units of 1/√E S², and largest in units of the inverse of the largest loss.
+TILT_RANGE = (1e-8, 1e4)
+# Limit of the work for one δ, as of `fourier.MOST_WORK`: a tenth of a second.
+MOST_WORK = 2.0**25
+# Most steps to a root. A typical root takes three.
+MAX_ROOT_STEPS = 40
+# Share of the requested relative width of ε that the series may take at either end.
+SERIES_SHARE = 0.05
+# Smallest and largest relative width of δ that the search for a root asks for.
+FINEST, COARSEST = 1e-11, 0.1
+ENDS = ("lower", "upper")
+
+
+class Tilt(NamedTuple):
+    """A tilt θ, the ε that it is the best tilt for, and estimates of log δ(ε) and log E e^{θS}.
+
+    They are those of the finite losses.
+    """
+
+    theta: float
+    eps: float
+    log_delta: float
+    log_mgf: float
+
+
+@dataclass(frozen=True, eq=False)
+class LossSum(Profile):
+    """A sum of independent losses: ``rounds`` lists pairs (losses, number of such rounds)."""
+
+    rounds: Sequence[tuple[Losses, int]]
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return 1
+
+    def at(self, rows: Any) -> Self:
+        """See `Profile`; there is one curve."""
+        return self
+
+    @cached_property
+    def largest(self) -> float:
+        """An upper bound of S."""
+        terms = [times * float(losses.values.max()) for losses, times in self.rounds]
+        return math.fsum(terms) + 8.0 * U * math.fsum(map(abs, terms))
+
+    @cached_property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return math.inf if self.infinite[1] else max(self.largest, 0.0)
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.array([self.infinite[0]])
+
+    @cached_property
+    def infinite(self) -> tuple[float, float]:
+        """Lower and upper bounds of the P-mass of all outcomes with an infinite loss.
+
+        With M and p_∞ of each round, ΠM^T − Π(M − p_∞)^T = ΠM^T (1 − Π(1 − p_∞/M)^T). M is 1 up to
+        roundings: at least 1 for a pair above a curve, at most 1 for one below. So p_∞ in place of
+        p_∞/M errs on the safe side in both cases.
+        """
+        log_finite = log_mass_err = 0.0
+        for losses, times in self.rounds:
+            if losses.infinite >= 1.0:
+                return 1.0, 1.0
+            log_finite += times * math.log1p(-losses.infinite)
+            mass = math.fsum([*losses.masses, losses.infinite])
+            log_mass_err += times * (abs(math.log(mass)) * (1.0 + 4.0 * U) + 2.0 * U)
+        share = abs(math.expm1(log_finite))
+        if share == 0.0:
+            return 0.0, 0.0
+        # A probability is at most 1, however large the masses are.
+        upper = math.exp(min(math.log(share) + log_mass_err, 0.0))
+        return share * math.exp(-log_mass_err) * (1.0 - 1e-12), upper * (1.0 + 1e-12)
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        aims = np.broadcast_to(np.asarray(rtol, dtype=np.float64), eps.shape)
+        pairs = zip(eps.tolist(), aims.tolist(), strict=True)
+        enclosures = [self.delta(*pair) for pair in pairs]
+        lower, upper = (np.array([getattr(x, end) for x in enclosures]) for end in ENDS)
+        return Ends.of(lower, upper, self.name)
+
+    def delta(self, eps: float, rtol: float) -> Enclosure:
+        """Return an enclosure of δ at ε ≥ 0, for a relative width of `rtol`."""
+        if eps >= self.largest:
+            return Enclosure(*self.infinite)
+        kinds = [(losses.law, np.array([float(times)])) for losses, times in self.rounds]
+        low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]), MOST_WORK)
+        logs = [times * math.log(losses.total) for losses, times in self.rounds]
+        scale, err = (
+            math.fsum(logs),
+            8.0 * U * sum(abs(x) + n for x, (_, n) in zip(logs, self.rounds)),
+        )
+        below, above = float(low[0]) + scale - err, float(high[0]) + scale + err
+        finite = (
+            math.exp(below) * (1.0 - 1e-12) if below > -700.0 else 0.0,
+            math.exp(min(max(above, -700.0), 1.0)) * (1.0 + 1e-12),
+        )
+        upper = (finite[1] + self.infinite[1]) * (1.0 + 4.0 * U)
+        return Enclosure(min((finite[0] + self.infinite[0]) * (1.0 - 4.0 * U), upper), upper)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        lower, upper = (
+            np.array([self.root(x, rtol, side) for x in delta.tolist()]) for side in (-1.0, 1.0)
+        )
+        return Ends.of(np.minimum(lower, ceiling), np.minimum(upper, ceiling), self.name)
+
+    def root(self, delta: float, rtol: float, side: float) -> float:
+        """Return a bound of the smallest ε with δ(ε) ≤ `delta`, from above if `side` is 1.
+
+        If it is −1, the bound is from below. At the ε returned δ was bounded from the same side,
+        unless it is 0 from below or the largest sum from above.
+        """
+        infinite = self.infinite[1 if side > 0.0 else 0]
+        if infinite > delta:
+            return math.inf
+        if self.largest <= 0.0:
+            return 0.0
+        goal = max(delta - infinite, 1e-12 * delta)
+        theta, eps, *_ = self.tilt_at_delta(goal)
+        eps = min(max(eps, 0.0), self.largest)
+        slack = min(max(SERIES_SHARE * rtol * theta * eps, FINEST), COARSEST)
+        # The bound of δ is above `delta` at `low`, unless that is 0, and not at `high`.
+        low, high, previous = 0.0, max(self.largest, 0.0), (math.nan, math.nan)
+        for _ in range(MAX_ROOT_STEPS):
+            enclosure = self.delta(eps, slack)
+            value = enclosure.upper if side > 0.0 else enclosure.lower
+            low, high = (eps, high) if value > delta else (low, eps)
+            excess = log(value - infinite) - math.log(goal)
+            width = log(enclosure.upper - infinite) - log(enclosure.lower - infinite)
+            aim = max(slack, min(width, 1.0))
+            is_met = (value <= delta) == (side > 0.0)
+            if high - low <= SERIES_SHARE * rtol * high or is_met and abs(excess) <= 2.0 * aim:
+                break
+            rate = (previous[1] - excess) / (eps - previous[0]) if eps != previous[0] else theta
+            theta = min(max(rate, 0.3 * theta), 3.0 * theta) if math.isfinite(rate) else theta
+            previous = eps, excess
+            eps += (max(min(excess, 50.0), -50.0) + 0.5 * side * aim) / theta
+            if eps <= 0.0 < min(low, previous[0]) or not low < eps < high:
+                eps = 0.5 * (low + high) if low or previous[0] == 0.0 else 0.0
+        return high if side > 0.0 else low
+
+    def tilt_at_delta(self, delta: float) -> Tilt:
+        """Return the tilt at the ε at which the finite part of δ(ε) is about `delta`."""
+        return self._tilt(lambda tilts: tilts.log_delta > math.log(delta))
+
+    def tilt_at_eps(self, eps: float) -> Tilt:
+        """Return the tilt for δ at ε."""
+        return self._tilt(lambda tilts: tilts.eps < eps)
+
+    def _tilt(self, is_below: Callable[[Tilt], NDArray[np.bool_]]) -> Tilt:
+        """Return the largest tilt of those of which a property holds for all that are smaller."""
+        square = math.fsum(n * float(x.masses @ x.values**2) for x, n in self.rounds)
+        largest = max(float(np.abs(x.values).max()) for x, _ in self.rounds)
+        if square == 0.0:  # nothing but losses of 0, or nothing at all
+            return Tilt(1.0, 0.0, -math.inf, 0.0)
+        low, high = TILT_RANGE[0] / math.sqrt(square), TILT_RANGE[1] / largest
+        for _ in range(TILT_ZOOMS):
+            tilts = self.saddles(np.geomspace(low, high, TILTS_AT_ONCE))
+            i = min(max(int(np.argmin(is_below(tilts))) or 0, 1), TILTS_AT_ONCE - 1)
+            low, high = (float(x) for x in tilts.theta[i - 1 : i + 1])
+        return Tilt(*(float(0.5 * (x[i - 1] + x[i])) for x in tilts))
+
+    def saddles(self, theta: FloatArray) -> Any:
+        """Return estimates at tilts of shape (…), by the saddlepoint method."""
+        k, slope, curvature = (np.zeros(theta.shape) for _ in range(3))
+        for losses, times in self.rounds:
+            x = theta[:, None] * losses.values
+            top = x.max(axis=1)
+            weights = losses.masses * np.exp(x - top[:, None])
+            total = weights.sum(axis=1)
+            mean = weights @ losses.values / total
+            k += times * (top + np.log(total))
+            slope += times * mean
+            curvature += times * (weights @ losses.values**2 / total - mean**2)
+        eps = slope - 1.0 / theta - 1.0 / (1.0 + theta)
+        spread = curvature + theta**-2.0 + (1.0 + theta) ** -2.0
+        log_delta = k - theta * eps - np.log(theta) - np.log1p(theta)
+        return Tilt(theta, eps, log_delta - 0.5 * np.log(2.0 * math.pi * spread), k)
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return np.array([self.tilt_at_eps(x).log_delta for x in eps.tolist()])
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return np.array([max(self.tilt_at_delta(x).eps, 0.0) for x in delta.tolist()])

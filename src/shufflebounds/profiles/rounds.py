@@ -1,0 +1,378 @@
+"""Many rounds as an interval of two profiles, made of discrete losses of every round.
+
+The upper profile dominates rounds that are chosen adaptively, the lower one that of independent
+rounds on one pair of datasets; docs/composition.md proves both. Each kind of round is enclosed at
+some ε, the *nodes*, and the losses above and below it are those of `losses`. `Rounds.sums` chooses
+the nodes: with as few of them as possible, for one δ or ε at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from shufflebounds.accounting.root_search import LARGEST_EPS
+from shufflebounds.core.products import FloatArray
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.loss_sum import LossSum, Tilt
+from shufflebounds.profiles.losses import Bounds, Losses, losses_above, losses_below
+from shufflebounds.profiles.profile import Interval, Max, Profile
+
+# Variance that nodes at distance w add to a loss above a curve and take from one below it, together
+# and in units of w², for a loss that is spread evenly over the cells (docs/composition.md).
+CELL_VARIANCE = 5.5 / 12.0
+# Share of the requested width that is left to the distances of the nodes.
+NODE_SHARE = 0.75
+# Share of the requested width that is left to each of: what is beyond the last node, the widths of
+# the enclosures at the nodes.
+SMALL_SHARE = 0.05
+# Largest distance of a node from the last one, as a share of its ε.
+LARGEST_GROWTH = 0.2
+# The same for the estimates that choose the nodes, and how many of them are made at once.
+ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
+# Most nodes of a kind.
+MAX_NODES = 4000
+# Smallest relative width of δ that is aimed at.
+FINEST_WIDTH = 1e-9
+# Smallest distance of the first estimates.
+SMALLEST_STEP = 1e-12
+# Logarithm of δ below which estimates end.
+SMALLEST_LOG = -690.0
+# Largest relative width of δ that is aimed at at a node.
+WIDEST = 0.05
+# Factor of the requested width from one choice of nodes to the next.
+REFINEMENT = 0.35
+# Most choices of nodes.
+MAX_CHOICES = 4
+
+
+class Target(NamedTuple):
+    """A question: ε at ``delta``, or δ at ``eps`` if ``delta`` is NaN, to a relative width."""
+
+    delta: float
+    eps: float
+    rtol: float
+
+    def tilt(self, loss_sum: LossSum) -> Tilt:
+        """Return the tilt at the answer."""
+        if math.isnan(self.delta):
+            return loss_sum.tilt_at_eps(self.eps)
+        tilt = loss_sum.tilt_at_delta(max(self.delta - loss_sum.infinite[1], 1e-9 * self.delta))
+        return tilt if tilt.eps > 0.0 else loss_sum.tilt_at_eps(0.0)
+
+    def sensitivity(self, tilt: Tilt) -> float:
+        """Return the relative width of δ that the requested one allows."""
+        if math.isnan(self.delta):
+            return self.rtol
+        if tilt.eps > 0.0:
+            return max(self.rtol * tilt.theta * tilt.eps, FINEST_WIDTH)
+        # It only matters whether δ(0) is small enough.
+        return min(max(0.3 * (math.log(self.delta) - tilt.log_delta), FINEST_WIDTH), 1.0)
+
+
+# The two orders of a pair of datasets, of which the first is that of P and Q.
+Orders = tuple[Direction, Direction]
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Rounds of one kind: the interval of one of them, and how many there are.
+
+    ``pairs`` are the pairs of datasets of the lower profile, in one order.
+    """
+
+    interval: Interval
+    times: int
+    pairs: tuple[Orders, ...]
+
+    @staticmethod
+    def of(interval: Interval, times: int) -> Kind:
+        """Return a kind of rounds; the lower profile is the largest of pairs of datasets."""
+        return Kind(interval, times, tuple(dataset_pairs(interval.lower)))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the two orders of each pair of datasets are the same."""
+        return all(first is second for first, second in self.pairs)
+
+
+def dataset_pairs(profile: Profile) -> Iterator[Orders]:
+    """Yield the orders (a, b) and (b, a) of each pair of a profile that is the largest of pairs."""
+    parts = profile.parts if isinstance(profile, Max) else [profile]
+    directions = [part for part in parts if isinstance(part, Direction)]
+    if directions:
+        yield directions[0], directions[-1]
+    for part in parts:
+        if not isinstance(part, Direction):
+            yield from dataset_pairs(part)
+
+
+@dataclass(eq=False)
+class Curve:
+    """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend."""
+
+    kind: Kind
+    nodes: FloatArray = field(default_factory=lambda: np.zeros(0))
+    upper: FloatArray = field(default_factory=lambda: np.zeros(0))
+    pairs: dict[Direction, Bounds] = field(default_factory=dict)
+
+    def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
+        """Enclose the profiles at more nodes, to relative widths of about `rtol`.
+
+        A δ below `level` is negligible.
+        """
+        is_new = ~np.isin(nodes, self.nodes)
+        nodes, rtol = nodes[is_new], rtol[is_new]
+        order = np.argsort(np.concatenate([self.nodes, nodes]))
+        largest = np.zeros(nodes.size), np.zeros(nodes.size)
+        for direction in {x: None for orders in self.kind.pairs for x in orders}:
+            ends = direction.at(np.zeros(nodes.size, int)).deltas(nodes, rtol, floor=level)
+            largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
+            known = self.pairs.get(direction, Bounds(np.zeros(0), np.zeros(0)))
+            limit = min(float(direction.limits[0]), float(ends.upper.min(initial=math.inf)))
+            lower, upper = (
+                np.concatenate(x)[order]
+                for x in ((known.lower, ends.lower), (known.upper, ends.upper))
+            )
+            self.pairs[direction] = Bounds(lower, upper, limit)
+        upper = largest[1]
+        if not self.kind.interval.is_exact and nodes.size:
+            profile = self.kind.interval.upper.at(np.zeros(nodes.size, int))
+            floor = np.maximum(largest[0], level)
+            upper = profile.deltas(nodes, rtol, floor=floor).upper
+        self.nodes = np.concatenate([self.nodes, nodes])[order]
+        self.upper = np.concatenate([self.upper, upper])[order]
+
+    def reach(self, level: float) -> None:
+        """Add nodes until δ is at most `level` above its limit at the last one."""
+        end = min(self.kind.interval.upper.end, LARGEST_EPS)
+        floor = float(self.kind.interval.upper.limits[0]) * (1.0 + 1e-6) + level
+        while self.upper[-1] > floor and self.nodes[-1] < end:
+            growth = (1.0 + LARGEST_GROWTH) ** np.arange(1.0, 7.0)
+            nodes = np.unique(np.minimum(self.nodes[-1] * growth, end))
+            self.add(nodes, np.full(nodes.size, WIDEST), level)
+
+    def above(self) -> Losses:
+        """Return losses above the upper profile."""
+        return losses_above(self.nodes, self.upper)
+
+    def below(self, orders: Orders) -> Losses | None:
+        """Return losses below those of a pair of datasets."""
+        first, second = (self.pairs[direction] for direction in orders)
+        return losses_below(self.nodes, first, second)
+
+    def below_largest(self) -> Losses | None:
+        """Return losses below the largest curve of all pairs in both orders."""
+        bounds = list(self.pairs.values())
+        largest = Bounds(
+            np.max([x.lower for x in bounds], axis=0),
+            np.max([x.upper for x in bounds], axis=0),
+            max(x.limit for x in bounds),
+        )
+        return losses_below(self.nodes, largest, largest)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Rounds of several kinds."""
+
+    kinds: Sequence[Kind]
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether every round has one pair of datasets whose two orders are the same."""
+        return all(kind.is_symmetric for kind in self.kinds)
+
+    def orders(self) -> list[list[Orders]]:
+        """Return lists of the orders of one pair of datasets in each kind of round.
+
+        There is a list for each pair and order. A kind with fewer pairs than another repeats its
+        last one, which is sound: any choice is one pair of datasets.
+        """
+        count = max(len(kind.pairs) for kind in self.kinds)
+        return [
+            [kind.pairs[min(i, len(kind.pairs) - 1)][::side] for kind in self.kinds]
+            for side in ((1,) if self.is_symmetric else (1, -1))
+            for i in range(count)
+        ]
+
+    def delta_limit(self) -> float:
+        """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
+        logs = [
+            sum(
+                kind.times * math.log1p(-limit)
+                if (limit := float(x[0].limits[0])) < 1.0
+                else -math.inf
+                for kind, x in zip(self.kinds, orders, strict=True)
+            )
+            for orders in self.orders()
+        ]
+        return -math.expm1(min(logs)) * (1.0 - 1e-12)
+
+    def sums(self, target: Target) -> Iterator[Sums]:
+        """Yield sums of losses above and below those of all rounds, closer and closer together."""
+        curves = [Curve(kind) for kind in self.kinds]
+        points = [estimated_curve(kind.interval.upper) for kind in self.kinds]
+        for _ in range(MAX_CHOICES):
+            plan = Plan.of(points, [kind.times for kind in self.kinds], target)
+            for curve, *nodes, level in zip(curves, *plan, strict=True):
+                curve.add(*nodes, level)
+                curve.reach(level)
+            yield Sums(self, curves)
+            points = [(curve.nodes, curve.upper) for curve in curves]
+            target = target._replace(rtol=REFINEMENT * target.rtol)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The sums of losses that curves give."""
+
+    rounds: Rounds
+    curves: Sequence[Curve]
+
+    def upper(self) -> LossSum:
+        """Return a sum above all rounds."""
+        return LossSum([(curve.above(), curve.kind.times) for curve in self.curves])
+
+    def lower(self) -> list[LossSum]:
+        """Return sums below the rounds, for each pair of datasets in each order.
+
+        A round of which no losses are known is left out: more rounds do not lower δ.
+        """
+        return [x for orders in self.rounds.orders() if (x := self._lower(orders)) is not None]
+
+    def _lower(self, orders: Sequence[Orders]) -> LossSum | None:
+        """Return a sum below the rounds for one pair of datasets in one order."""
+        laws = [
+            (curve.below(x), curve.kind.times) for curve, x in zip(self.curves, orders, strict=True)
+        ]
+        known = [(losses, times) for losses, times in laws if losses is not None]
+        return LossSum(known) if known else None
+
+    def floor(self) -> LossSum | None:
+        """Return a sum below that of the largest curves, which `upper` is above."""
+        laws = [(curve.below_largest(), curve.kind.times) for curve in self.curves]
+        known = [(losses, times) for losses, times in laws if losses is not None]
+        return LossSum(known) if known else None
+
+
+Points = tuple[FloatArray, FloatArray]
+
+
+def estimated_curve(profile: Profile) -> Points:
+    """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there.
+
+    There are two or more.
+    """
+    end = min(profile.end, LARGEST_EPS)
+    logs = profile.estimates(np.zeros(1))
+    # Four points for each standard deviation of a normal loss.
+    step = max(0.6 * min(float(np.exp(np.minimum(logs[0], 0.0))), 1.0), SMALLEST_STEP)
+    eps = np.zeros(1)
+    while eps[-1] < end and (eps.size == 1 or logs[-1] > SMALLEST_LOG):
+        block = [float(eps[-1])]
+        for _ in range(ROUGH_BLOCK):
+            block.append(block[-1] + max(step, ROUGH_GROWTH * block[-1]))
+        new_eps = np.unique(np.minimum(np.array(block[1:]), end))
+        logs = np.append(logs, profile.at(np.zeros(new_eps.size, int)).estimates(new_eps))
+        eps = np.append(eps, new_eps)
+    logs = np.where(np.isnan(logs) | (eps >= profile.end), -np.inf, np.minimum(logs, 0.0))
+    heights = np.exp(np.minimum.accumulate(logs))
+    last = int(np.argmax(logs <= SMALLEST_LOG)) or eps.size - 1
+    return eps[: last + 1], heights[: last + 1]
+
+
+class Plan(NamedTuple):
+    """Nodes for each kind, the relative widths to aim at there, and the δ beyond the last."""
+
+    nodes: list[FloatArray]
+    rtols: list[FloatArray]
+    levels: list[float]
+
+    @staticmethod
+    def of(points: Sequence[Points], times: Sequence[int], target: Target) -> Plan:
+        """Return the fewest nodes for a target, given estimates of the curves.
+
+        With a density q of tilted losses at L, nodes at distances w lower or raise log δ by
+        θ(θ + 1) Σ T ∫ q w² times a number. The fewest nodes with a given sum have w ~ (Tq)^{−1/3}.
+        """
+        laws = [losses_above(*curve) for curve in points]
+        total = LossSum(list(zip(laws, times, strict=True)))
+        tilt = target.tilt(total)
+        width, theta = target.sensitivity(tilt), tilt.theta
+        densities = [_densities(law, n, theta) for law, n in zip(laws, times, strict=True)]
+        roots = [(edges, np.cbrt(density)) for edges, density in densities]
+        total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
+        budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
+        rates = [root * math.sqrt(total_root / budget) for _, root in roots]
+        delta = math.exp(min(tilt.log_delta, 0.0)) if math.isnan(target.delta) else target.delta
+        neglected = SMALL_SHARE * min(width, 1.0) * max(delta, 1e-290) / len(laws)
+        levels = [max(neglected / n, 1e-290) for n in times]
+        nodes = [
+            _places(curve, edges, rate, level)
+            for curve, (edges, _), rate, level in zip(points, roots, rates, levels, strict=True)
+        ]
+        influences = [
+            _influences(curve, places, theta, n, law)
+            for curve, places, n, law in zip(points, nodes, times, laws, strict=True)
+        ]
+        share = 0.5 * SMALL_SHARE * width
+        sum_of_influences = sum(float(x.sum()) for x in influences)
+        count = sum(x.size for x in nodes)
+        rtols = [
+            np.clip(share / sum_of_influences + share / (count * x), 1e-10, WIDEST)
+            for x in influences
+        ]
+        return Plan(nodes, rtols, levels)
+
+
+def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) -> FloatArray:
+    """Return nodes, as many for each unit of ε as `rate` says, to where δ is at most `level`."""
+    eps, heights = curve
+    is_last = heights <= heights[-1] * (1.0 + 1e-6) + level
+    last = float(eps[max(int(np.argmax(is_last)), 1)])
+    widest = LARGEST_GROWTH * edges[:-1] + float(eps[1])
+    steps = np.diff(edges) * np.maximum(rate, 1.0 / widest)
+    counts = np.append(0.0, np.cumsum(steps))
+    size = float(np.interp(last, edges, counts))
+    number = min(max(4, math.ceil(size)), MAX_NODES)
+    places = np.interp(np.linspace(0.0, size, number + 1), counts, edges)
+    places[-1] = last
+    is_apart = np.diff(places) > 1e-7 * last
+    return places[np.append(True, is_apart)]
+
+
+def _influences(
+    curve: Points, places: FloatArray, theta: float, times: int, losses: Losses
+) -> FloatArray:
+    """Return estimates of the relative change of δ for one of δ of a round at each node.
+
+    They rest on E e^{θL} = 1 + θ(θ + 1) ∫ H e^{θε} dε, of which a node has one cell.
+    """
+    eps, heights = curve
+    with np.errstate(divide="ignore"):
+        logs = np.interp(places, eps, np.log(np.maximum(heights, 1e-300)))
+    x = theta * losses.values
+    log_mgf = float(x.max()) + math.log(float(losses.masses @ np.exp(x - x.max())))
+    widths = np.gradient(places)
+    sizes = np.exp(np.minimum(logs + theta * places - log_mgf, 300.0))
+    return np.maximum(times * theta * (theta + 1.0) * widths * sizes, 1e-300)
+
+
+def _densities(losses: Losses, times: int, theta: float) -> tuple[FloatArray, FloatArray]:
+    """Return the edges of cells of |L|, and how many tilted losses there are for each unit of L."""
+    x = theta * losses.values
+    weights = losses.masses * np.exp(x - x.max())
+    weights *= times / weights.sum()
+    places, inverse = np.unique(np.abs(losses.values), return_inverse=True)
+    sums = np.bincount(inverse, weights=weights)
+    edges = np.concatenate([[0.0], 0.5 * (places[1:] + places[:-1]), places[-1:]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.nan_to_num(sums / np.diff(edges), posinf=0.0)
+    # What has no loss at all needs no nodes.
+    density[0] = density[1] if density.size > 1 else density[0]
+    return edges, np.maximum(density, 1e-12 * density.max())
