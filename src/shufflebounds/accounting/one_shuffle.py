@@ -16,7 +16,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import RESERVE, budget
 from shufflebounds.profiles.direction import largest_loss
 from shufflebounds.profiles.mechanism import interval_of
-from shufflebounds.profiles.profile import Ends, Interval, Profile
+from shufflebounds.profiles.profile import Ends, Interval, Profile, one_or_many
 from shufflebounds.randomizers.base import Randomizer
 
 # Relative width of ε and δ where the caller gives no `rtol`.
@@ -74,14 +74,12 @@ def _lower_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: fl
         return _ask(interval.lower, quantity, at, rtol)
     except WorkError as error:
         message = str(error)
-    with budget(RESERVE):
-        upper = _ask(interval.upper, quantity, at, rtol).upper
-    raise WorkError(message, _one_or_many(Enclosures(np.zeros(upper.shape), upper)))
-
-
-def _one_or_many(enclosures: Enclosures) -> Enclosure | Enclosures:
-    """Return the only enclosure, or several."""
-    return enclosures if len(enclosures) > 1 else enclosures[0]
+    try:
+        with budget(RESERVE):
+            upper = _ask(interval.upper, quantity, at, rtol).upper
+    except WorkError as error:
+        raise WorkError(message, error.enclosure) from None
+    raise WorkError(message, one_or_many(np.zeros(upper.shape), upper))
 
 
 def enclosures_of(
@@ -114,7 +112,7 @@ def require_width(
     wide = [message for message in messages if message]
     if wide:
         count = f" (so at {len(wide)} of {len(counts)} points)" if len(counts) > 1 else ""
-        raise PrecisionError(wide[0] + count, _one_or_many(enclosures))
+        raise PrecisionError(wide[0] + count, one_or_many(enclosures.lower, enclosures.upper))
 
 
 def shortfalls(

@@ -37,7 +37,7 @@ def interval_of(subject: Decomposition | Randomizer, n: FloatArray) -> Interval:
         upper.append(upper_bound(subject.blankets().values(), n))
     simple = subject.simple_bound()
     if simple is not None:
-        upper.insert(0, pair(simple, n, "simple bound").upper)
+        upper.insert(1, pair(simple, n, "simple bound").upper)
     return Interval(lower_bound(subject.known_datasets(), n), Min(upper))
 
 

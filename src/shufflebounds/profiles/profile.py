@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.enclosure import Enclosure, Enclosures, WorkError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import enclosed_so_far
+from shufflebounds.core.work import RESERVE, budget
 
 # Relative width of δ to which a part is known first, which mostly shows that it does not decide.
 COARSE_RTOL = 0.05
@@ -64,9 +65,9 @@ class Ends:
         return Ends(lower, upper, names)
 
     def smallest(self, other: Ends) -> Ends:
-        """Return the smallest of each two numbers; `other` is named unless it is clearly larger."""
-        is_larger = ~(other.upper <= self.upper * (1.0 + NAMED_GAIN)) | np.isinf(other.upper)
-        names = np.where(is_larger, self.names, other.names)
+        """Return the smallest of each two numbers; `other` is named if it is clearly smaller."""
+        is_smaller = other.upper < self.upper * (1.0 - NAMED_GAIN)
+        names = np.where(is_smaller, other.names, self.names)
         lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
         return Ends(lower, upper, names)
 
@@ -282,15 +283,11 @@ class Min(Several):
     ) -> Ends:
         """See `Profile`."""
         rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
-        best = Ends.of(np.ones(eps.shape), np.ones(eps.shape), self.name)
-        for part in self.parts:
-            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
-            if not rows.any():
-                continue
-            with _enclosed(floor, best):
-                points = (x[rows] for x in (eps, rtol, target, floor))
-                best = best.where(rows, best.at(rows).smallest(part.at(rows).deltas(*points)))
-        return best
+
+        def ask(part: Profile, rows: NDArray[np.bool_], _: FloatArray) -> Ends:
+            return part.at(rows).deltas(*(x[rows] for x in (eps, rtol, target, floor)))
+
+        return self._smallest(ask, np.ones(eps.shape), floor)
 
     def roots(
         self,
@@ -301,25 +298,44 @@ class Min(Several):
     ) -> Ends:
         """See `Profile`."""
         floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
-        best = Ends.of(ceiling, ceiling, self.name)
+
+        def ask(part: Profile, rows: NDArray[np.bool_], best: FloatArray) -> Ends:
+            return part.at(rows).roots(delta[rows], rtol, floor[rows], best)
+
+        return self._smallest(ask, ceiling, floor)
+
+    def _smallest(
+        self,
+        ask: Callable[[Profile, NDArray[np.bool_], FloatArray], Ends],
+        largest: FloatArray,
+        floor: FloatArray,
+    ) -> Ends:
+        """Return the smallest answer of all parts, at most `largest`.
+
+        `ask` answers for a part at some rows, given the best upper ends there. If the work budget
+        is spent, the cheap parts that follow are still asked, and the error holds the best ends.
+        """
+        best, failure = Ends.of(largest, largest, self.name), ""
         for part in self.parts:
             rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
-            if not rows.any():
+            if not rows.any() or (failure and part.is_costly):
                 continue
-            with _enclosed(floor, best):
-                points = delta[rows], rtol, floor[rows], best.upper[rows]
-                best = best.where(rows, best.at(rows).smallest(part.at(rows).roots(*points)))
+            try:
+                with budget(RESERVE) if failure else nullcontext():
+                    answers = ask(part, rows, best.upper[rows])
+            except WorkError as error:
+                failure = failure or str(error)
+            else:
+                best = best.where(rows, best.at(rows).smallest(answers))
+        if failure:
+            raise WorkError(failure, one_or_many(np.minimum(floor, best.upper), best.upper))
         return best
 
 
-def _enclosed(floor: FloatArray, best: Ends) -> Any:
-    """Give a `WorkError` of the context the best bounds so far."""
-
-    def enclosure() -> Enclosure | Enclosures:
-        enclosures = Enclosures(np.minimum(floor, best.upper), best.upper)
-        return enclosures if len(enclosures) > 1 else enclosures[0]
-
-    return enclosed_so_far(enclosure)
+def one_or_many(lower: FloatArray, upper: FloatArray) -> Enclosure | Enclosures:
+    """Return the only enclosure, or several."""
+    enclosures = Enclosures(lower, upper)
+    return enclosures if len(enclosures) > 1 else enclosures[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,8 +357,3 @@ class Interval:
         """Return the curves of some rows."""
         lower = self.lower.at(rows)
         return Interval(lower, lower if self.is_exact else self.upper.at(rows))
-
-
-def named(profiles: Iterable[Profile], name: str) -> list[Profile]:
-    """Return the profiles under another name."""
-    return [replace(profile, name=name) for profile in profiles]  # type: ignore[type-var]

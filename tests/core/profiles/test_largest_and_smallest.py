@@ -107,10 +107,10 @@ def test_no_upper_bound_of_the_smallest_of_several_curves_is_below_it(parts, del
         assert (whole.deltas(eps, 1e-4).upper <= heights * 1.002).all()
 
 
-def test_the_smallest_is_named_and_a_tie_goes_to_the_later():
+def test_the_smallest_is_named_and_a_tie_goes_to_the_first():
     first, second = (PureCurve(np.array([x]), 0.0, name) for x, name in ((2.0, "a"), (2.0, "b")))
     [name] = Min([first, second]).roots(np.array([0.1]), 1e-4).names
-    assert name == "b"
+    assert name == "a"
     larger = PureCurve(np.array([2.1]), 0.0, "c")
     assert Min([first, larger]).roots(np.array([0.1]), 1e-4).names.tolist() == ["a"]
     assert Max([first, larger]).roots(np.array([0.1]), 1e-4).names.tolist() == ["c"]
@@ -133,6 +133,6 @@ def test_what_is_known_when_the_work_ends_is_kept():
     ):
         known = ask(cheap)
         with pytest.raises(WorkError) as raised:
-            ask(Min([cheap, expensive]))
+            ask(Min([expensive, cheap]))
         enclosure = raised.value.enclosure
         assert (enclosure.lower, enclosure.upper) == (0.5, known.upper[0])
