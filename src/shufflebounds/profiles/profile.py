@@ -112,8 +112,8 @@ class Profile(ABC):
         """Return ends of δ of each curve at an ε ≥ 0 of its own, shape (P,).
 
         They aim at a relative width of `rtol`, and hold whatever width they reach. They may be wide
-        where δ is far from `target`, or where it is hardly above `floor`, a lower bound of the
-        answer.
+        where it is certain on which side of `target` δ is, or where δ is hardly above `floor`, a
+        lower bound of the answer. Where a costly bound is above `target`, it need not be known.
         """
 
     @abstractmethod
@@ -207,6 +207,8 @@ class Max(Several):
         parts = self._ranked(eps)
         best = parts[0].deltas(eps, rtol, target, floor)
         for part in parts[1:]:
+            if part.is_costly and (best.upper > target).all():
+                return Ends(best.lower, np.ones(eps.shape), best.names)
             rough = part.deltas(eps, np.maximum(rtol, COARSE_RTOL), target, floor)
             is_open = rough.upper > np.maximum(best.lower, floor)
             is_open &= rough.upper - rough.lower > rtol * rough.upper
@@ -287,7 +289,7 @@ class Min(Several):
         def ask(part: Profile, rows: NDArray[np.bool_], _: FloatArray) -> Ends:
             return part.at(rows).deltas(*(x[rows] for x in (eps, rtol, target, floor)))
 
-        return self._smallest(ask, np.ones(eps.shape), floor)
+        return self._smallest(ask, np.ones(eps.shape), floor, target)
 
     def roots(
         self,
@@ -302,15 +304,16 @@ class Min(Several):
         def ask(part: Profile, rows: NDArray[np.bool_], best: FloatArray) -> Ends:
             return part.at(rows).roots(delta[rows], rtol, floor[rows], best)
 
-        return self._smallest(ask, ceiling, floor)
+        return self._smallest(ask, ceiling, floor, np.full(delta.shape, math.nan))
 
     def _smallest(
         self,
         ask: Callable[[Profile, NDArray[np.bool_], FloatArray], Ends],
         largest: FloatArray,
         floor: FloatArray,
+        target: FloatArray,
     ) -> Ends:
-        """Return the smallest answer of all parts, at most `largest`.
+        """Return the smallest answer of all parts, at most `largest`; it may be any below `target`.
 
         `ask` answers for a part at some rows, given the best upper ends there. If the work budget
         is spent, the cheap parts that follow are still asked, and the error holds the best ends.
@@ -318,6 +321,7 @@ class Min(Several):
         best, failure = Ends.of(largest, largest, self.name), ""
         for part in self.parts:
             rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
+            rows &= ~(best.upper <= target)
             if not rows.any() or (failure and part.is_costly):
                 continue
             try:
