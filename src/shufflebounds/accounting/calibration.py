@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,13 +33,8 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.profiles.direction import pair
-from shufflebounds.profiles.mechanism import (
-    decompositions_above,
-    interval_of,
-    lower_bound,
-    upper_bound,
-)
-from shufflebounds.profiles.profile import Interval, Profile
+from shufflebounds.profiles.mechanism import Parts
+from shufflebounds.profiles.profile import Interval
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
@@ -141,7 +136,7 @@ def largest_eps0(
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
     search = _TargetSearch(
         Target(eps, delta),
-        lambda eps0: Deployment(require_mechanism(mechanism(eps0)), n, rounds),
+        lambda eps0: Deployment.of(mechanism(eps0), n, rounds),
         axis,
     )
     eps0 = search.solve(start)
@@ -207,14 +202,12 @@ def fewest_users(
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.rounds(rounds)
-    mechanism = require_mechanism(decomposition)
+    deployment = Deployment.of(decomposition, 1, rounds)
     axis = CountAxis(1, validation.MAX_USERS, 0.0)
-    variance = max(map(mean_square, decompositions_above(mechanism)))
+    variance = max(map(mean_square, deployment.parts.above))
     numerator = -2.0 * rounds * variance * math.log(delta)
     start = log(numerator) - 2.0 * math.log(eps) if eps else math.inf
-    search = _TargetSearch(
-        Target(eps, delta), lambda n: Deployment(mechanism, int(n), rounds), axis
-    )
+    search = _TargetSearch(Target(eps, delta), lambda n: deployment._replace(n=int(n)), axis)
     return search.solve(start)
 
 
@@ -266,12 +259,13 @@ def most_rounds(
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
-    loss = max(_typical_loss(blanket, n) for blanket in decompositions_above(decomposition))
+    deployment = Deployment.of(decomposition, n, 1)
+    loss = max(_typical_loss(blanket, n) for blanket in deployment.parts.above)
     # ε is about √(2 T log(1/δ)) times the typical loss of one round.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(loss) - log(eps)) if eps else math.inf
     axis = CountAxis(validation.MAX_ROUNDS, 1, 0.0)
     target = Target(eps, delta, (*(x for x in COMPOSED_RTOLS if x > rtol), rtol))
-    search = _TargetSearch(target, lambda rounds: Deployment(decomposition, n, int(rounds)), axis)
+    search = _TargetSearch(target, lambda rounds: deployment._replace(rounds=int(rounds)), axis)
     return search.solve(start)
 
 
@@ -281,6 +275,12 @@ class Deployment(NamedTuple):
     mechanism: Decomposition | Randomizer
     n: int
     rounds: int
+    parts: Parts
+
+    @staticmethod
+    def of(mechanism: Decomposition | Randomizer, n: int, rounds: int) -> Deployment:
+        """Return a deployment; raise ValueError for what is no mechanism."""
+        return Deployment(mechanism, n, rounds, Parts.of(mechanism))
 
     @property
     def users(self) -> FloatArray:
@@ -329,16 +329,11 @@ def _margin(target: Target, deployment: Deployment, value: float) -> float:
 
 def _one_round(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
     """Return a function that encloses δ at ε, given a relative width."""
-    mechanism, n = deployment.mechanism, deployment.users
-    profile: Profile
-    if isinstance(mechanism, Decomposition):
-        interval = pair(mechanism, n)
+    parts, n = deployment.parts, deployment.users
+    if parts.decomposition is not None:
+        interval = parts.interval(n)
     else:
-        profile = (
-            lower_bound(mechanism.known_datasets(), n)
-            if side == "datasets"
-            else upper_bound(decompositions_above(mechanism), n)
-        )
+        profile = parts.lower(n) if side == "datasets" else parts.blankets(n)
         interval = Interval(profile, profile)
     eps, delta = np.array([target.eps]), np.array([target.delta])
 
@@ -353,13 +348,10 @@ def _one_round(target: Target, side: str, deployment: Deployment) -> Callable[[f
 
 def _many_rounds(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
     """Return a function that encloses ε at δ, given a relative width; δ at ε may be far smaller."""
-    mechanism = deployment.mechanism
-    parts: Collection[Decomposition] = [mechanism] if isinstance(mechanism, Decomposition) else []
-    if isinstance(mechanism, Randomizer) and side == "datasets":
-        pairs = sorted(mechanism.known_datasets().values(), key=mean_square, reverse=True)
-        parts = pairs[:MAX_COMPOSED_PAIRS]
-    elif isinstance(mechanism, Randomizer):
-        parts = decompositions_above(mechanism)
+    parts: Sequence[Decomposition] = deployment.parts.above
+    if side == "datasets":
+        pairs = deployment.parts.datasets.values()
+        parts = sorted(pairs, key=mean_square, reverse=True)[:MAX_COMPOSED_PAIRS]
     composed = compose([(parts, deployment.n, deployment.rounds)])
     return lambda rtol: reached(partial(composed.epsilon, target.delta, rtol=rtol))
 
@@ -367,12 +359,12 @@ def _many_rounds(target: Target, side: str, deployment: Deployment) -> Callable[
 def compare_all_datasets(target: Target, deployment: Deployment) -> Comparison:
     """Compare the bound for all datasets with a target."""
     if deployment.rounds == 1:
-        upper = interval_of(deployment.mechanism, deployment.users).upper
+        upper = deployment.parts.upper(deployment.users)
         goal = np.array([target.delta])
         ends = upper.deltas(np.array([target.eps]), DELTA_RTOLS[0], goal)
         value, largest = float(ends.upper[0]), target.delta
     else:
-        composed = compose([deployment])
+        composed = compose([(deployment.mechanism, deployment.n, deployment.rounds)])
         epsilon = partial(composed.epsilon, target.delta, rtol=ALL_DATASETS_RTOL)
         value, largest = reached(epsilon).upper, target.eps
     # A NaN counts as above the target.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,56 +19,92 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 MAX_DATASET_PAIRS = 300
 
 
-def interval_of(subject: Decomposition | Randomizer, n: FloatArray) -> Interval:
-    """Return what is known of n users who share a decomposition or a randomizer, (P,) numbers n.
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a decomposition or a mechanism is bounded by, for any number of users.
 
-    A decomposition has the larger divergence of both its orders. A randomizer has the largest one
-    of its dataset pairs below, and above the smallest of three bounds: the stronger clone of its ε₀
-    (docs/variation-ratio.md, section 5), which takes milliseconds, its blankets, and the bound for
-    all datasets. Raises ValueError for anything else.
+    ``datasets`` holds dataset pairs by name, on which lower bounds rest. The largest divergence of
+    ``above`` bounds all datasets. So do that of ``finer``, which are more and smaller, the bound of
+    the ``crowds``, and ``simple``, if there are such.
     """
-    subject = require_mechanism(subject)
-    if isinstance(subject, Decomposition):
-        return pair(subject, n)
-    upper: list[Profile] = [upper_bound(decompositions_above(subject), n)]
-    crowds = subject.crowds()
-    if crowds:
-        upper.append(all_datasets(crowds, n))
-    if are_tried(crowds):
-        upper.append(upper_bound(subject.blankets().values(), n))
-    simple = subject.simple_bound()
-    if simple is not None:
-        upper.insert(1, pair(simple, n, "simple bound").upper)
-    return Interval(lower_bound(subject.known_datasets(), n), Min(upper))
+
+    datasets: Mapping[str, Decomposition]
+    above: Sequence[Decomposition]
+    finer: Sequence[Decomposition] = ()
+    crowds: tuple[Crowd, ...] = ()
+    simple: Decomposition | None = None
+
+    @staticmethod
+    def of(subject: Decomposition | Randomizer) -> Parts:
+        """Return the parts; raise ValueError for anything else.
+
+        The simple bound of a randomizer is the stronger clone of its ε₀ (docs/variation-ratio.md,
+        section 5).
+        """
+        subject = require_mechanism(subject)
+        if isinstance(subject, Decomposition):
+            return Parts({"": subject}, [subject])
+        above, crowds = list(subject.blankets().values()), subject.crowds()
+        finer: Sequence[Decomposition] = ()
+        # The list of a composition's blankets may be long.
+        if crowds and all(crowd.tried for crowd in crowds):
+            above, finer = [crowd.blanket() for crowd in crowds], above
+        return Parts(subject.known_datasets(), above, finer, crowds, subject.simple_bound())
+
+    @property
+    def decomposition(self) -> Decomposition | None:
+        """The decomposition, if that is all there is."""
+        pairs = list(self.datasets.values())
+        return pairs[0] if list(self.above) == pairs else None
+
+    def lower(self, n: FloatArray) -> Profile:
+        """Return the largest divergence of dataset pairs; the name is what all others hold."""
+        return lower_bound(self.datasets, n)
+
+    def blankets(self, n: FloatArray) -> Profile:
+        """Return the largest divergence of few decompositions that bound all datasets."""
+        return upper_bound(self.above, n)
+
+    def upper(self, n: FloatArray) -> Profile:
+        """Return the smallest of all upper bounds, which are asked in this order."""
+        bounds = [self.blankets(n)]
+        if self.simple is not None:
+            bounds.append(pair(self.simple, n, "simple bound").upper)
+        if self.crowds:
+            bounds.append(all_datasets(self.crowds, n))
+        if self.finer:
+            bounds.append(upper_bound(self.finer, n))
+        return Min(bounds)
+
+    def interval(self, n: FloatArray) -> Interval:
+        """Return what is known of P numbers of users n."""
+        if self.decomposition is not None:
+            return pair(self.decomposition, n)
+        return Interval(self.lower(n), self.upper(n))
 
 
-def decompositions_above(subject: Decomposition | Randomizer) -> list[Decomposition]:
+def interval_of(subject: Decomposition | Randomizer, n: FloatArray) -> Interval:
+    """Return what is known of n users who share a decomposition or a randomizer, (P,) numbers n."""
+    return Parts.of(subject).interval(n)
+
+
+def decompositions_above(subject: Decomposition | Randomizer) -> Sequence[Decomposition]:
     """Return few decompositions whose largest divergence bounds all datasets from above."""
-    if isinstance(subject, Decomposition):
-        return [subject]
-    crowds = subject.crowds()
-    # The list of a composition's blankets may be long.
-    if are_tried(crowds):
-        return [crowd.blanket() for crowd in crowds]
-    return list(subject.blankets().values())
+    return Parts.of(subject).above
 
 
-def are_tried(crowds: Sequence[Crowd]) -> bool:
-    """Return whether crowds are those of a composition, whose blankets may be many."""
-    return bool(crowds) and all(crowd.tried for crowd in crowds)
-
-
-def upper_bound(blankets: Iterable[Decomposition], n: FloatArray) -> Profile:
-    """Return the largest divergence of decompositions, one of which covers every pair of inputs."""
-    return Max([pair(blanket, n, "blanket").upper for blanket in blankets])
+def upper_bound(decompositions: Iterable[Decomposition], n: FloatArray) -> Profile:
+    """Return an upper bound of the largest divergence of decompositions."""
+    return Max([pair(decomposition, n, "blanket").upper for decomposition in decompositions])
 
 
 def lower_bound(datasets: Mapping[str, Decomposition], n: FloatArray) -> Profile:
     """Return the largest divergence of dataset pairs; the name is what all others hold."""
     names = list(datasets)
     if len(names) > MAX_DATASET_PAIRS:
-        names = sorted(names, key=lambda name: -second_moment(datasets[name]))[:MAX_DATASET_PAIRS]
-    return Max([pair(datasets[name], n, name).lower for name in names], is_selective=True)
+        names.sort(key=lambda name: -second_moment(datasets[name]))
+    pairs = [pair(datasets[name], n, name).lower for name in names[:MAX_DATASET_PAIRS]]
+    return Max(pairs, is_selective=True)
 
 
 def second_moment(decomposition: Decomposition) -> float:
