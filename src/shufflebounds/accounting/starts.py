@@ -9,23 +9,14 @@ import numpy as np
 from shufflebounds.accounting.root_search import Start
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.largest_draw import largest_draw_estimate
 from shufflebounds.divergence.saddlepoint import log_estimate
 
 # Most Newton steps to a root of the estimates of log D − log δ. A typical one takes four.
 MAX_START_STEPS = 60
 # Relative step of ε after which a start is close enough, as Newton's method squares the error.
 LAST_START_STEP = 3e-3
-# Error of the saddlepoint estimate of log D beyond which the estimate by the largest draw is used.
-LARGEST_DOUBT = 2.0
-# Error of the estimate of log D by the largest draw.
-LARGEST_DRAW_DOUBT = 0.3
 # Distance of log D(0) from log δ at which D(0) is evaluated first, if estimates may be that wrong.
 NEAR_ZERO = 0.1
-# Halvings of log ε in search of the root of the estimate by the largest draw.
-LARGEST_DRAW_STEPS = 16
-# Smallest ε but 0 at which the largest draw is looked at.
-SMALLEST_START = 1e-14
 
 
 def starts(
@@ -37,13 +28,8 @@ def starts(
     """
     target = np.log(delta)
     eps, slope, doubt = _saddlepoint_roots(decomposition, n, target, end)
-    rows = zip(*(x.tolist() for x in (n, target, eps, slope, doubt)), strict=True)
-    return [
-        Start(*start)
-        if start[2] < LARGEST_DOUBT or not start[0] < end
-        else _largest_draw_start(decomposition, int(users), log_delta, end, start[1])
-        for users, log_delta, *start in rows
-    ]
+    rows = zip(*(x.tolist() for x in (eps, slope, doubt)), strict=True)
+    return [Start(*row) for row in rows]
 
 
 def _saddlepoint_roots(
@@ -82,27 +68,6 @@ def _normal_eps(decomposition: Decomposition, n: FloatArray, target: FloatArray)
         square = 2.0 * (np.log(sigma) - target) - math.log(2.0 * math.pi) - 4.0 * np.log(z)
         z = np.sqrt(np.maximum(square, 1.0))
     return np.where(np.isfinite(sigma), z * sigma, sigma)
-
-
-def _largest_draw_start(
-    decomposition: Decomposition, n: int, target: float, end: float, slope: float
-) -> Start:
-    """From the root of the estimates that see rare, large draws, by halving in log ε."""
-
-    def excess(eps: float) -> float:
-        return largest_draw_estimate(decomposition, eps, n) - target
-
-    low, high = min(SMALLEST_START, 0.5 * end), end
-    if excess(low) <= 0.0:
-        return Start(0.0, slope, LARGEST_DRAW_DOUBT)
-    if excess(high) > 0.0:
-        return Start(high, slope, math.inf)
-    for _ in range(LARGEST_DRAW_STEPS):
-        middle = low * math.sqrt(high / low)
-        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
-    above, below = excess(low), excess(high)
-    slope = (below - above) / (high - low) if math.isfinite(below) else slope
-    return Start(low, slope, LARGEST_DRAW_DOUBT)
 
 
 def mean_square(decomposition: Decomposition) -> float:

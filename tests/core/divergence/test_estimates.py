@@ -6,7 +6,6 @@ import pytest
 from engines import fourier
 
 import shufflebounds as sb
-from shufflebounds.divergence.largest_draw import largest_draw_estimate
 from shufflebounds.divergence.saddlepoint import log_estimate
 
 
@@ -29,28 +28,3 @@ def test_estimates_are_as_close_to_the_enclosure_as_they_say(decomposition, eps,
 
 def test_what_vanishes_is_no_estimate():
     assert log_estimate(sb.KRR(3, 1.0).blanket(), 2.0, 100).log == -math.inf
-
-
-RARE = [
-    # Randomizer, reports, rate, users, δ: few of the draws count.
-    (sb.KRR(k=10, eps0=1.0), 16, 1e-4, 10**4, 1e-6),
-    (sb.KRR(k=256, eps0=4.0), 8, 1e-4, 10**5, 1e-6),
-    (sb.OUE(eps0=0.5), 16, 1e-4, 1000, 1e-5),
-    (sb.BLH(eps0=8.0), 16, 1.0, 10**8, 1e-6),
-    (sb.RAPPOR(eps0=2.0), 8, 1e-2, 10**4, 1e-8),
-]
-
-
-@pytest.mark.parametrize(("randomizer", "reports", "rate", "n", "delta"), RARE)
-def test_the_largest_draw_tells_epsilon_where_few_count(randomizer, reports, rate, n, delta):
-    """To some percent, where saddlepoint estimates of D there are off by factors at least."""
-    pair = sb.subsample(sb.Joint([randomizer] * reports).dataset_pair(), rate)
-    eps = sb.epsilon(pair, n, delta, rtol=1e-3).upper
-    estimates = [largest_draw_estimate(pair, share * eps, n) for share in (0.98, 1.02)]
-    assert estimates[0] > math.log(delta) > estimates[1]
-    assert log_estimate(pair, eps, n)[0] > math.log(delta) + 1.0
-
-
-def test_the_largest_draw_of_a_law_without_gains():
-    pair = sb.KRR(k=3, eps0=1.0).dataset_pair()
-    assert largest_draw_estimate(pair, 2.0, 10) == -math.inf
