@@ -134,10 +134,8 @@ class LossSum(Profile):
         kinds = [(losses.law, np.array([float(times)])) for losses, times in self.rounds]
         low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]), MOST_WORK)
         logs = [times * math.log(losses.total) for losses, times in self.rounds]
-        scale, err = (
-            math.fsum(logs),
-            8.0 * U * sum(abs(x) + n for x, (_, n) in zip(logs, self.rounds)),
-        )
+        scale, count = math.fsum(logs), sum(times for _, times in self.rounds)
+        err = 8.0 * U * (math.fsum(map(abs, logs)) + count)
         below, above = float(low[0]) + scale - err, float(high[0]) + scale + err
         finite = (
             math.exp(below) * (1.0 - 1e-12) if below > -700.0 else 0.0,
@@ -191,7 +189,7 @@ class LossSum(Profile):
             aim = max(slack, min(width, 1.0))
             is_met = (value <= delta) == (side > 0.0) and not rough
             rough = 0.0 if is_open or abs(excess) <= 2.0 * max(rough, width) else rough
-            if high - low <= SERIES_SHARE * rtol * high or is_met and abs(excess) <= 2.0 * aim:
+            if high - low <= SERIES_SHARE * rtol * high or (is_met and abs(excess) <= 2.0 * aim):
                 break
             rate = (previous[1] - excess) / (eps - previous[0]) if eps != previous[0] else theta
             theta = min(max(rate, 0.3 * theta), 3.0 * theta) if math.isfinite(rate) else theta

@@ -87,6 +87,8 @@ class Target(NamedTuple):
         return min(max(0.3 * (math.log(self.delta) - tilt.log_delta), FINEST_WIDTH), 1.0)
 
 
+# ε that ascend from 0, and δ there.
+Points = tuple[FloatArray, FloatArray]
 # The two orders of a pair of datasets, of which the first is that of P and Q.
 Orders = tuple[Direction, Direction]
 
@@ -169,23 +171,23 @@ class Curve:
     upper: FloatArray = field(default_factory=lambda: np.zeros(0))
     pairs: dict[Direction, Bounds] = field(default_factory=dict)
     exact: dict[Direction, Losses] = field(default_factory=dict)
+    estimates: Points = (np.zeros(0), np.zeros(0))
 
-    def use_kinks(self, rtol: float) -> bool:
+    def use_kinks(self, rtol: float) -> None:
         """Use the kinks of the curves as nodes, and their own losses, if they are few."""
         directions = {x: None for orders in self.kind.pairs for x in orders}
         places = [kinks_of(direction) for direction in directions]
         if not self.kind.interval.is_exact or any(x is None for x in places):
-            return False
+            return
         nodes = np.unique(np.concatenate([[0.0], *(x for x in places if x is not None)]))
         nodes = nodes[np.append(True, np.diff(nodes) > EQUAL * nodes[-1])]
         if not 1 < nodes.size <= MAX_KINKS:
-            return False
+            return
         for direction in directions:
             counted = outcomes(direction.decomposition, int(direction.n[0]))
             assert counted is not None
             self.exact[direction] = losses_of(counted)
         self.add(nodes, np.full(nodes.size, rtol), 0.0)
-        return True
 
     def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
         """Enclose the profiles at more nodes, to relative widths of about `rtol`.
@@ -284,21 +286,40 @@ class Rounds:
 
     def sums(self, target: Target) -> Iterator[Sums]:
         """Yield sums of losses above and below those of all rounds, closer and closer together."""
-        curves = [Curve(kind) for kind in self.kinds]
-        are_final = [curve.use_kinks(target.rtol) for curve in curves]
-        points = [
-            (curve.nodes, curve.upper) if is_final else estimated_curve(curve.kind.interval.upper)
-            for curve, is_final in zip(curves, are_final, strict=True)
-        ]
-        for _ in range(MAX_CHOICES if not all(are_final) else 1):
-            plan = Plan.of(points, [kind.times for kind in self.kinds], target)
-            for curve, is_final, *nodes, level in zip(curves, are_final, *plan, strict=True):
-                if not is_final:
-                    curve.add(*nodes, level)
-                    curve.reach(level)
-            yield Sums(self, curves)
-            points = [(curve.nodes, curve.upper) for curve in curves]
+        curves = self._curves(target.rtol)
+        for _ in range(MAX_CHOICES):
+            self._add_nodes(curves, target)
+            sums = Sums(self, curves)
+            yield sums
+            if sums.are_exact:
+                break
             target = target._replace(rtol=REFINEMENT * target.rtol)
+
+    def sums_for(self, targets: Sequence[Target]) -> Sums:
+        """Return sums of losses that serve several targets."""
+        curves = self._curves(min(target.rtol for target in targets))
+        for target in targets:
+            self._add_nodes(curves, target)
+        return Sums(self, curves)
+
+    def _curves(self, rtol: float) -> list[Curve]:
+        """Return the curves of the kinds, with their kinks if these are few."""
+        curves = [Curve(kind) for kind in self.kinds]
+        for curve in curves:
+            curve.use_kinks(rtol)
+        return curves
+
+    def _add_nodes(self, curves: Sequence[Curve], target: Target) -> None:
+        """Add the nodes that a target needs to curves that have others than their kinks."""
+        for curve in curves:
+            if not curve.nodes.size:
+                curve.estimates = estimated_curve(curve.kind.interval.upper)
+        points = [(x.nodes, x.upper) if x.nodes.size else x.estimates for x in curves]
+        plan = Plan.of(points, [kind.times for kind in self.kinds], target)
+        for curve, nodes, rtol, level in zip(curves, *plan, strict=True):
+            if not curve.exact:
+                curve.add(nodes, rtol, level)
+                curve.reach(level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,6 +328,11 @@ class Sums:
 
     rounds: Rounds
     curves: Sequence[Curve]
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether all losses are those of the outcomes themselves."""
+        return all(curve.exact for curve in self.curves)
 
     def upper(self) -> LossSum:
         """Return a sum above all rounds."""
@@ -332,9 +358,6 @@ class Sums:
         laws = [(curve.below_largest(), curve.kind.times) for curve in self.curves]
         known = [(losses, times) for losses, times in laws if losses is not None]
         return LossSum(known) if known else None
-
-
-Points = tuple[FloatArray, FloatArray]
 
 
 def estimated_curve(profile: Profile) -> Points:
