@@ -100,7 +100,7 @@ def test_what_is_refused_holds_and_is_forgotten(question, seed, monkeypatch):
     assert not math.isnan(hasty.lower + hasty.upper)
 
 
-def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
+def test_a_month_of_eight_attributes_takes_an_eighth_of_the_budget():
     """Its rare losses decide, and lie where a lattice for normal ones has few points.
 
     δ so far out is that of one of them, where normal losses would have 10⁻²⁶⁴.
@@ -109,7 +109,7 @@ def test_a_month_of_eight_attributes_takes_a_tenth_of_the_budget():
     with work.budget(work.BUDGET) as purse:
         found = sb.epsilon(pair, n=2 * 10**6, delta=1e-8, rounds=30)
     assert found.relative_width <= 1e-3
-    assert purse.remaining > 0.9 * work.BUDGET
+    assert purse.remaining > 0.875 * work.BUDGET
     with work.budget(work.BUDGET) as purse:
         far = sb.delta(pair, eps=0.3, n=2 * 10**6, rounds=30)
     # More rounds tell no less than one.

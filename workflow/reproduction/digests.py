@@ -1,15 +1,22 @@
-"""Two digests say what an edit of the code reruns: of what computes numbers, of what presents them.
+"""Digests say what an edit of the code reruns: of what computes numbers, of what presents them.
 
 Jobs have them among their parameters, so content counts: to touch, copy or move files, or to switch
 branches and back, reruns nothing. An edit of what computes numbers reruns every curve, which is
-minutes; one of what presents them no curve.
+minutes; one of what presents them no curve. An edit of another package that defines a mechanism
+reruns what is about this mechanism.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import CompositionDescription, MechanismDescription
+from shufflebounds.randomizers.registry import mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = "src/shufflebounds"
@@ -39,6 +46,52 @@ def digest_of_numbers(root: Path = ROOT) -> str:
 def digest_of_presentation(root: Path = ROOT) -> str:
     """Return the digest of all that presents numbers."""
     return _digest("presentation", root, _modules(root, PRESENTING))
+
+
+def digest_of_plugins(description: object) -> str:
+    """Return the digest of the other packages that define the mechanisms of a description.
+
+    The result is empty if there are none. A package counts with all of its files.
+    """
+    packages = {
+        package
+        for class_ in _mechanism_classes(description)
+        for base in class_.__mro__
+        if issubclass(base, Randomizer) and base.__module__.split(".")[0] != "shufflebounds"
+        if (package := _package_file(base.__module__)) is not None
+    }
+    return " ".join(_digest_of_package(package) for package in sorted(packages))
+
+
+def _mechanism_classes(description: object) -> Iterator[type[Randomizer]]:
+    """Yield the classes of all mechanisms in a description."""
+    if isinstance(description, MechanismDescription):
+        yield mechanism(description.type)
+    elif isinstance(description, CompositionDescription):
+        for part in description.parts:
+            yield from _mechanism_classes(part.mechanism)
+
+
+def _package_file(module: str) -> Path | None:
+    """Return the file of the outermost package that a module belongs to, or that of the module.
+
+    The result is None if it has no file. Packages without a file, which have parts in several
+    distributions, do not count.
+    """
+    parts = module.split(".")
+    names = (".".join(parts[: i + 1]) for i in range(len(parts)))
+    files = (getattr(sys.modules[name], "__file__", None) for name in names)
+    return next((Path(file) for file in files if file), None)
+
+
+@cache
+def _digest_of_package(file: Path) -> str:
+    """Return the digest of a module, or of a package whose ``__init__.py`` is given."""
+    if file.name != "__init__.py":
+        return _digest(file.stem, file.parent, [file])
+    files = (path for path in file.parent.rglob("*") if path.is_file())
+    content = [path for path in files if "__pycache__" not in path.parts]
+    return _digest(file.parent.name, file.parent.parent, content)
 
 
 def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:

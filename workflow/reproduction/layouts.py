@@ -12,7 +12,7 @@ from typing import Any
 
 from reproduction.configuration.models import FigureEntry, PaperEntry, ReferenceEntry
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
-from shufflebounds.curves.plotting.looks import line_look
+from shufflebounds.curves.plotting.looks import Look, line_look
 from shufflebounds.curves.plotting.texts import SYMBOLS, equations
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
@@ -198,12 +198,12 @@ def _panel(
 def _lines(
     panel: Sequence[ShownCurve], view: str, common: Mapping[str, Any], labels: Labels
 ) -> Iterator[Line]:
-    """Yield the lines of a view. Those of one kind differ by a variant, the same in either view."""
-    variants: dict[tuple[str, str], list[str]] = {}
+    """Yield the lines of a view. Those of one look differ by a variant, the same in either view."""
+    variants: dict[Look, list[str]] = {}
     for shown in panel:
         kind, own = labels.kind(shown.name), labels.label(shown.name, common)
         label = shown.wording or own
-        labels_of_kind = variants.setdefault(kind, [])
+        labels_of_kind = variants.setdefault(line_look(*kind), [])
         if label not in labels_of_kind:
             labels_of_kind.append(label)
         if view in shown.views:

@@ -18,6 +18,7 @@ from reproduction.configuration.models import (
     PaperEntry,
     require_known,
 )
+from reproduction.digests import digest_of_plugins
 from reproduction.layouts import layout
 from reproduction.papers.base import TableKind, research
 from reproduction.papers.tables import Context
@@ -50,6 +51,12 @@ class Table:
             "parameters": self.kind.model_dump(mode="json"),
             "mechanisms": [self.context.mechanisms[name].plain() for name in self.kind.named()],
         }
+        if plugins := [
+            digest
+            for name in self.kind.named()
+            if (digest := digest_of_plugins(self.context.mechanisms[name]))
+        ]:
+            content["plugins"] = plugins
         if self.kind.uses_numerics:
             content["rtol"] = self.context.numerics.rtol
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

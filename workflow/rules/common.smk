@@ -90,6 +90,12 @@ def specification(wildcards):
     return paper_plan(wildcards).curves[name]
 
 
+def numbers_of(specification):
+    """What the code decides of a curve, that of mechanisms of other packages included."""
+    plugins = digests.digest_of_plugins(specification.reports.mechanism)
+    return f"{NUMBERS} {plugins}" if plugins else NUMBERS
+
+
 def curve_files(pattern, paper, names):
     return [pattern.format(paper=paper, **vars(name)) for name in names]
 

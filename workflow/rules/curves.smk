@@ -17,7 +17,7 @@ rule curve:
         runtime=30,
     params:
         specification=lambda wildcards: specification(wildcards).text(),
-        numbers=NUMBERS,
+        numbers=lambda wildcards: numbers_of(specification(wildcards)),
     message:
         "curve {wildcards.curve} of {wildcards.experiment}, {wildcards.regime} ({wildcards.paper})"
     script:

@@ -63,8 +63,6 @@ ROUGH_RTOL = 0.1
 LEAST_GAIN = 0.1
 # Number of δ for which the losses of a whole curve have nodes, and the largest of them.
 PROFILE_TARGETS, LARGEST_PROFILE_DELTA = 5, 0.1
-# Largest relative width that may be asked for.
-LARGEST_RTOL = 0.1
 
 
 # What one report tells: one or several decompositions, or a mechanism.
@@ -419,7 +417,7 @@ class Composed:
             search.use_reserve()
         enclosure = search.enclosure
         if enclosure.relative_width > goal and (rtol is not None or not search.is_done()):
-            advice = "; a larger rtol would help" if enclosure.relative_width < LARGEST_RTOL else ""
+            advice = validation.rtol_advice(enclosure.relative_width)
             raise PrecisionError(
                 f"{question.name}, {search.total} rounds is known only to lie in "
                 f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "

@@ -142,12 +142,12 @@ def shortfalls(
         name = f"epsilon at delta = {x!r}"
         if quantity is Quantity.DELTA:
             name = f"delta at eps = {x!r}"
-        advice = "a larger rtol" if is_finite else "more cells or a larger rtol"
+        others = () if is_finite else ("more cells",)
         message = (
             f"{name}, n = {n} is known only to lie in "
             f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-            f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for; {advice} would "
-            "help"
+            f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for"
+            f"{validation.rtol_advice(enclosure.relative_width, *others)}"
         )
         messages.append("" if is_narrow else message)
     return messages

@@ -18,6 +18,10 @@ from shufflebounds.divergence.saddlepoint import Estimate, largest_estimate
 
 # Most decompositions of a set whose typical losses are computed; the others are ranked below them.
 MAX_DECOMPOSITIONS_TRIED = 16
+# Ratio of the standard deviation of the loss to the normal loss with the same D(0) above which rare
+# losses make up the variance, as of small sampling rates. Below it, normal losses fit the lattices
+# better.
+RARE_RATIO = 10.0
 # Number of typical losses that are cached.
 MAX_TYPICAL_LOSSES_CACHED = 256
 
@@ -146,6 +150,13 @@ def mean_square(decomposition: Decomposition) -> float:
 
 @lru_cache(maxsize=MAX_TYPICAL_LOSSES_CACHED)
 def typical_loss(decomposition: Decomposition, n: int) -> float:
-    """Return the standard deviation of the normal privacy loss with the same D(0), an estimate."""
-    divergence_at_zero = Problem.of(decomposition, n).delta(0.0, 1e-3).upper
-    return math.sqrt(2.0 * math.pi) * divergence_at_zero
+    """Return an estimate of the standard deviation of the privacy loss.
+
+    It is that of the normal loss with the same D(0), unless rare losses make up the variance.
+    """
+    problem = Problem.of(decomposition, n)
+    normal_loss = math.sqrt(2.0 * math.pi) * problem.delta(0.0, 1e-3).upper
+    with np.errstate(all="ignore"):
+        variance = max(map(mean_square, problem.outer)) / n
+    loss = min(math.sqrt(variance), problem.largest_loss())
+    return loss if loss > RARE_RATIO * normal_loss else normal_loss

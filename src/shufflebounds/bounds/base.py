@@ -184,6 +184,32 @@ def _refuse_several_rounds(name: str, prepare: Prepare) -> Prepare:
     return prepare_single_round
 
 
+def zero_from_eps0(prepare: Prepare) -> Prepare:
+    """Return `prepare` with δ = 0 from the ε on at which all that a user sends is (ε, 0)-DP.
+
+    Computed δ need not vanish there: the masses of a decomposition are rounded, so that its
+    largest loss may be a little above ε₀. The answers name no pair.
+    """
+
+    def prepare_with_zeros(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+        evaluate = prepare(protocol, quantity, numerics)
+        if quantity != "delta":
+            return evaluate
+
+        def evaluate_with_zeros(settings: Sequence[Setting]) -> list[Answer]:
+            is_zero = [
+                setting.require("eps") >= protocol.pure_eps(setting.rounds or 1)
+                for setting in settings
+            ]
+            others = [setting for setting, zero in zip(settings, is_zero, strict=True) if not zero]
+            answers = iter(evaluate(others) if others else ())
+            return [Answer(Enclosure(0.0, 0.0)) if zero else next(answers) for zero in is_zero]
+
+        return evaluate_with_zeros
+
+    return prepare_with_zeros
+
+
 def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
     """Return the answer of `evaluate`, with a shortfall if it raised `PrecisionError`."""
     try:

@@ -25,6 +25,7 @@ from shufflebounds.bounds.base import (
     PairsOf,
     attempt,
     largest,
+    zero_from_eps0,
 )
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
@@ -223,7 +224,7 @@ def divergence_bound(
         is_divergence=True,
         quantities=DIVERGENCES,
         composes=True,
-        prepare=prepare,
+        prepare=zero_from_eps0(prepare),
         candidates=candidates,
     )
 

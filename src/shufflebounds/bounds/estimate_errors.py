@@ -40,6 +40,6 @@ ESTIMATE_ERROR = _error_bound(
 CURATOR_ERROR = _error_bound(
     "curator_error",
     "error of a trusted curator",
-    "Balle and Wang, ICML 2018, Theorem 8: Gaussian noise, calibrated exactly",
+    "docs/accuracy.md: geometric (for a mean: Laplace) or Gaussian noise, whichever is better",
     _curator_mse,
 )

@@ -21,7 +21,15 @@ import numpy as np
 from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.questions import mechanism_delta, mechanism_epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset
-from shufflebounds.bounds.base import FORMULA_ERR, Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.base import (
+    FORMULA_ERR,
+    Answer,
+    Bound,
+    Evaluate,
+    Kind,
+    Numerics,
+    zero_from_eps0,
+)
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
@@ -153,7 +161,7 @@ BEST = Bound(
     source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
     composes=True,
-    prepare=_prepare_best,
+    prepare=zero_from_eps0(_prepare_best),
 )
 
 
@@ -177,7 +185,7 @@ ENUMERATED = Bound(
     label="worst dataset",
     source="enumeration of all datasets; for few users, inputs and outputs",
     quantities=("epsilon", "delta"),
-    prepare=_prepare_enumerated,
+    prepare=zero_from_eps0(_prepare_enumerated),
 )
 
 

@@ -131,8 +131,8 @@ class Ranking:
         The best mechanism of one message if its ε₀ is chosen by a bound for every mechanism with
         that ε₀ (the stronger clone), as is customary.
     curator_mse
-        The error of the same estimate by a trusted curator, who adds Gaussian noise to the users'
-        values.
+        The error of the same estimate by a trusted curator, who adds independent noise to every
+        count (or to the mean): geometric (Laplace) or Gaussian, whichever has the smaller error.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Ranking:
     >>> [choice.name for choice in ranking.choices]
     ['krr', 'hadamard_blocks', 'hadamard']
     >>> f"{ranking.best.mse.upper / ranking.curator_mse:.1f}"
-    '2.2'
+    '10.2'
     """
 
     choices: tuple[Choice, ...]

@@ -98,7 +98,10 @@ def _in_one_sentence() -> Iterator[None]:
         raise Ending(_unknown_option(error), MISTAKE) from None
     except click.UsageError as error:
         # Its own way to be shown would add lines on usage.
-        message = error.format_message()
+        is_argument = isinstance(getattr(error, "param", None), click.Argument)
+        message = error.message if is_argument else error.format_message()
+        if "No such command" in message:
+            message += " `shufflebounds -h` lists the commands."
         if "extra argument" in message:
             message += "; every option has a name, such as --mechanism"
         raise Ending(message, MISTAKE) from None
@@ -136,6 +139,9 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     flags = [flag for option in error.ctx.command.params for flag in option.opts]
     near = get_close_matches(name, flags, n=1, cutoff=0.7)
     guess = f"did you mean {near[0]}? " if near else ""
+    if name == "--eps" and near == ["--eps0"]:
+        # The epsilon of one report is not that of all, which the command answers.
+        guess = "this command takes no epsilon, and --eps0 is that of one report; "
     listed = f"`{error.ctx.command_path} -h` lists the options."
     return f"No such option {error.option_name!r}; {guess}{listed}"
 

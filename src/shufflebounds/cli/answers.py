@@ -14,7 +14,7 @@ from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.reply import Output
 from shufflebounds.cli.tables import Table
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.protocols.base import Candidate
+from shufflebounds.protocols.base import Candidate, pure_eps
 
 End: TypeAlias = Literal["upper", "lower"]
 
@@ -100,11 +100,6 @@ def within_eps0(
         f"A bound that comes out above {limit_name} is replaced by {limit_name}: what a user sends "
         f"is ({limit_name}, 0)-DP by itself, and so is all that is made of it."
     ]
-
-
-def pure_eps(eps0: float | None, rounds: int) -> float:
-    """Return ε₀ times rounds, rounded up: the ε at which δ is 0. It is inf if there is no ε₀."""
-    return math.inf if eps0 is None else Enclosure(eps0, eps0).times(rounds).upper
 
 
 def _capped(enclosure: Enclosure, limit: float) -> Enclosure:

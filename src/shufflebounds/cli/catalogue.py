@@ -33,7 +33,7 @@ def mechanisms(name: str | None) -> Reply:
         sections={
             each: [
                 _mechanism_description(each),
-                *(f"{usage}: {text}" for usage, text in usages(each)),
+                *(": ".join(filter(None, usage)) for usage in usages(each)),
                 *(_mechanism_explanation(each) if name else []),
             ]
             for each in names

@@ -15,8 +15,14 @@ from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import at_most_blanket, plain_ends, within_eps0
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.notes import large_delta, notes_on, warnings
-from shufflebounds.cli.options import REPLY, USERS, option
+from shufflebounds.cli.notes import (
+    large_delta,
+    large_epsilon,
+    notes_on,
+    untried_bound,
+    warnings,
+)
+from shufflebounds.cli.options import REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
@@ -142,7 +148,9 @@ def _findings(
     option(
         "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
     ),
-    *("rounds", "rtol", *REPLY),
+    "rounds",
+    rtol_option("1e-4 for one round, else 1e-3"),
+    *REPLY,
 )
 def check(
     deployment: Deployment, delta: float, eps: float, rtol: float | None, output: Output
@@ -164,7 +172,9 @@ def check(
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
     facts["bounds"] = {name: _finding_facts(finding, eps) for name, finding in by_name.items()}
-    large = large_delta(deployment, delta, repr(delta))
+    large = [*large_delta(deployment, delta, repr(delta)), *large_epsilon(eps, repr(eps))]
+    # Only an open claim may depend on a bound that was not tried.
+    untried = untried_bound(deployment) if verdict is Verdict.OPEN else []
     return Reply(
         title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
@@ -175,8 +185,8 @@ def check(
             " ": [EFFECTS[finding.verdict(eps)] for finding in findings],
         },
         claim=[f"{verdict.upper()}.", _verdict_reason(output, eps, verdict, findings, imprecise)],
-        notes=[*notes_on(deployment), *large, *_second_program(deployment), *capped],
-        warnings=[*warnings(deployment), *large],
+        notes=[*notes_on(deployment), *untried, *large, *_second_program(deployment), *capped],
+        warnings=[*warnings(deployment), *untried, *large],
         bounds=tuple(by_name),
         deployment=deployment,
         exit_code=EXIT_CODES[verdict],

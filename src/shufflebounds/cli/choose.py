@@ -13,7 +13,7 @@ from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.notes import without_shuffler
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, option
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, option, rounds_option
 from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.progress import show_step
 from shufflebounds.cli.reply import Output, Reply
@@ -116,7 +116,8 @@ COLUMNS = (
     ),
     Column(
         "times curator",
-        "squared error, relative to that of a trusted curator who adds Gaussian noise.",
+        "squared error, relative to that of a trusted curator who adds the better of geometric "
+        "(for numbers Laplace) and Gaussian noise.",
         lambda x, ranking: _three_digits(x.mse.upper / ranking.curator_mse),
     ),
     Column("bits", "of all that a user sends in a round.", lambda x, _: _three_digits(x.bits)),
@@ -137,7 +138,8 @@ COLUMNS = (
         "Largest share of the other users who do not report, 0 to below 1.",
         default=0.0,
     ),
-    *("eps", "delta", "rounds"),
+    *("eps", "delta"),
+    rounds_option("--attributes"),
     option("--most-bits", REAL, "The most bits that a user may send in a round."),
     option(
         "--most-eps0",
@@ -164,7 +166,7 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
     Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
     """
     if (task["values"] is None) != numbers:
-        raise ValueError("one of --values and --numbers must be given, and not both")
+        raise ValueError("give either --values or --numbers")
     colluding = task.pop("colluding")
     reporting = _reporting_users(task["n"], colluding, dropout)
     ranking = rank(**{**task, "n": reporting}, progress=show_step)

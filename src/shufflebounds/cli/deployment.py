@@ -44,6 +44,10 @@ class UnequalRounds(Protocol):
         """Return the shuffles of each number of users; `n` is that of the first of them."""
         return tuple(Shuffles(self.protocol, users, times) for users, times in self.rounds)
 
+    def pure_eps(self, rounds: int) -> float:
+        """Return an ε at which δ is 0 over so many times all of the rounds."""
+        return self.protocol.pure_eps(rounds * sum(times for _, times in self.rounds))
+
     def upper_candidates(self) -> tuple[Candidate, ...]:
         """Return the pairs of one round."""
         return self.protocol.upper_candidates()
@@ -170,6 +174,11 @@ class Deployment:
         """The number of all rounds, for a question that does not ask for it."""
         assert self.rounds is not None
         return self.rounds + sum(rounds for _, rounds in self.also)
+
+    @property
+    def has_one_round(self) -> bool:
+        """Whether there is a single round; False if the number of rounds is sought."""
+        return self.rounds is not None and self.times == 1
 
     def setting(self, **target: Any) -> Setting:
         """Return the setting of bounds of the `protocol`, with the target."""

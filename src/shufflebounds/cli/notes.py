@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
+from shufflebounds.accounting.composition import round_of
 from shufflebounds.cli.deployment import Deployment, shown_eps0
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -13,6 +14,9 @@ from shufflebounds.protocols.base import SingleMessage
 
 # Largest ε₀ whose e^ε₀ is printed as a number.
 MAX_WRITTEN_EPS0 = 14.0
+# Largest ε of all rounds that is printed without a note. An attacker for whom two values are
+# equally likely may guess wrong with a probability of 1/(1 + e^ε), which is 1/22 000 here.
+MAX_TELLING_EPS = 10.0
 # Smallest e^ε₀ that is printed without decimals.
 MIN_WHOLE_ODDS = 100.0
 
@@ -21,7 +25,46 @@ def warnings(deployment: Deployment) -> list[str]:
     """Return the notes that restrict what may be claimed, which no answer leaves out."""
     protocol = deployment.sample
     source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
-    return [source.caveat] if source.caveat else []
+    return [*([source.caveat] if source.caveat else []), *_warnings_on_draws(deployment)]
+
+
+def _warnings_on_draws(deployment: Deployment) -> list[str]:
+    """Return notes on what users draw again in every round, if there are several."""
+    if deployment.has_one_round:
+        return []
+    notes = []
+    if deployment.rate < 1.0:
+        notes.append(
+            "The sample is drawn again in every round: this does not hold for a panel that is "
+            "drawn once and kept, which protects less. Ask about a panel by itself, with the "
+            "number of its members as n and without --rate; docs/threat-model.md says what you "
+            "can claim if its members stay secret."
+        )
+    if deployment.mechanism.type == "parallel":
+        notes.append(
+            "Every user draws a part again in every round: this does not hold for users who keep "
+            "the part that they drew first."
+        )
+    return notes
+
+
+def untried_bound(deployment: Deployment) -> list[str]:
+    """Return a note if the bound for all datasets is not part of the best proven bound."""
+    protocol = deployment.sample
+    if not isinstance(protocol, SingleMessage):
+        return []
+    randomizer, is_composed = protocol.randomizer, deployment.rounds is None or deployment.times > 1
+    if is_composed and deployment.n is not None:
+        crowds = round_of(randomizer, deployment.honest, 1).crowds
+    else:
+        crowds = randomizer.crowds()
+    if crowds:
+        return []
+    return [
+        "The bound for all datasets was not tried, so the best proven bound may be larger than "
+        "necessary. It needs crowds, which list all inputs of the other users. "
+        f"{randomizer.label} has none, or too many (docs/tutorial.md)."
+    ]
 
 
 def notes_on(deployment: Deployment) -> list[str]:
@@ -88,6 +131,12 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
             "attribute of its own and spends its share of eps0, an equal one if none is given. "
             "The bounds cover inputs that differ in any number of attributes."
         )
+    if deployment.mechanism.type == "parallel":
+        notes.append(
+            "Every user draws a part afresh for each report, in secret and whatever the value. If "
+            "groups of users have parts of their own, ask about each group by itself, with the "
+            "number of its members as n, and claim the largest epsilon (docs/threat-model.md)."
+        )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"
         notes.append(
@@ -111,7 +160,7 @@ def _notes_on_users(deployment: Deployment) -> list[str]:
 
 
 def _notes_on_rounds(deployment: Deployment) -> list[str]:
-    if deployment.rounds is not None and deployment.times == 1:
+    if deployment.has_one_round:
         return []
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
     return [
@@ -131,6 +180,16 @@ def large_delta(deployment: Deployment, delta: float | None, text: str) -> list[
         f"delta = {text} is above 1/n and protects nobody: even a protocol that publishes the "
         "inputs of some users satisfies it, with epsilon = 0. docs/choosing-delta.md says how to "
         "choose delta."
+    ]
+
+
+def large_epsilon(eps: float | None, text: str) -> list[str]:
+    """Return a note on an ε above `MAX_TELLING_EPS`, which is printed as ``text``."""
+    if eps is None or not MAX_TELLING_EPS < eps < math.inf:
+        return []
+    return [
+        f"epsilon = {text} protects nobody: an attacker may be certain of a user's value, since a "
+        "guess between two values may be wrong less than once in 20000 times."
     ]
 
 

@@ -21,11 +21,12 @@ from shufflebounds.cli.reply import Output, Reply, publish
 from shufflebounds.cli.values import REAL, WHOLE, Rounds, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
+from shufflebounds.protocols.registry import PROTOCOLS
 
 # Sections of the help, which prints them in this order.
 QUESTION = "Question"
 SENT = "What users send"
-PARAMETERS = "Parameters of mechanisms and protocols"
+PARAMETERS = "Parameters"
 OUTPUT = "Output"
 # Fewest significant digits of a printed number, for a large --rtol.
 MIN_DIGITS = 3
@@ -60,10 +61,15 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in (QUESTION, SENT, PARAMETERS, OUTPUT):
             if section == PARAMETERS and self.owners:
-                with formatter.section(PARAMETERS):
+                with formatter.section(f"{PARAMETERS} of {self._kinds_of_owners()}"):
                     self._write_parameters(formatter)
                 continue
-            options = (x for x in self.get_params(ctx) if getattr(x, "section", OUTPUT) == section)
+            # The usage has the arguments, which the help of a command explains.
+            options = (
+                x
+                for x in self.get_params(ctx)
+                if isinstance(x, click.Option) and getattr(x, "section", OUTPUT) == section
+            )
             records = [record for x in options if (record := x.get_help_record(ctx))]
             if records:
                 with formatter.section(section):
@@ -71,6 +77,10 @@ class Command(click.Command):
         if self.rows:
             with formatter.section("Rows and columns of the answer"):
                 formatter.write_dl([*self.rows.items()])
+
+    def _kinds_of_owners(self) -> str:
+        """Return what has parameters: mechanisms, and protocols if one is offered."""
+        return f"mechanisms{' and protocols' if PROTOCOLS.keys() & {*self.owners} else ''}"
 
     def _write_parameters(self, formatter: click.HelpFormatter) -> None:
         """Write the parameters of each owner; owners with the same ones share them."""
@@ -90,6 +100,28 @@ def option(
     settings |= {"is_flag": True} if type_ is bool else {}
     settings |= {"show_default": True} if settings.get("default") is not None else {}
     return Option(flags.split(), type=type_, help=meaning, section=section, **settings)
+
+
+def rounds_option(linked: str) -> Option:
+    """Return ``--rounds``; ``linked`` is the command's option on reports that are sent together."""
+    return option(
+        "--rounds",
+        WHOLE,
+        "Number of separate shuffles, such as days, in which the same users report, 1 to 1e6. "
+        f"(For reports that are sent together, linked to each other, use {linked}.)",
+        default=1,
+        metavar="T",
+    )
+
+
+def rtol_option(default: str) -> Option:
+    """Return ``--rtol`` of a command whose promise without it is ``default``."""
+    return option(
+        "--rtol",
+        REAL,
+        "Largest relative width of the enclosures, 1e-9 to 0.1. The cells of a continuous "
+        f"mechanism add to it.  [default: {default}]",
+    )
 
 
 # Options of several commands, by the names with which commands ask for them.
@@ -119,26 +151,13 @@ OPTIONS: Mapping[str, Option] = {
     "order": option(
         "--order", REAL, "Order of the Renyi divergence, above 1 and up to 1e6.", required=True
     ),
-    "rounds": option(
-        "--rounds",
-        WHOLE,
-        "Number of separate shuffles, such as days, in which the same users report, 1 to 1e6. "
-        "(For reports that are sent together, linked to each other, use --k-joint.)",
-        default=1,
-        metavar="T",
-    ),
+    "rounds": rounds_option("--k-joint"),
     "also": option(
         "--also",
         Rounds(),
         "T more rounds with N users each, such as 1.2e6:10; may be repeated.",
         multiple=True,
         metavar="N:T",
-    ),
-    "rtol": option(
-        "--rtol",
-        REAL,
-        "Largest relative width of the enclosures, 1e-9 to 0.1. The default is 1e-4 for one "
-        "round, else 1e-3 to 1e-2. The cells of a continuous mechanism add to it.",
     ),
     "json": option(
         "--json as_json", bool, "Print one JSON object with all digits.", section=OUTPUT

@@ -20,8 +20,15 @@ from shufflebounds.cli.answers import (
     table_of_bounds,
 )
 from shufflebounds.cli.deployment import Deployment
-from shufflebounds.cli.notes import large_delta, notes_on, warnings, without_shuffler
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
+from shufflebounds.cli.notes import (
+    large_delta,
+    large_epsilon,
+    notes_on,
+    untried_bound,
+    warnings,
+    without_shuffler,
+)
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
@@ -102,6 +109,9 @@ class Question:
         }
         delta = claimed if self.name == "delta" else target.get("delta")
         large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
+        eps = claimed if self.name == "epsilon" else target.get("eps")
+        large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
+        untried = untried_bound(deployment)
         shortfall = _wide_answers_error(answers)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
@@ -112,8 +122,8 @@ class Question:
                 *self._without_shuffler(deployment, claimed),
             ],
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
-            notes=[*notes_on(deployment), *large, *notes],
-            warnings=[*warnings(deployment), *large, *more_warnings],
+            notes=[*notes_on(deployment), *untried, *large, *notes],
+            warnings=[*warnings(deployment), *untried, *large, *more_warnings],
             bounds=tuple(answers),
             deployment=deployment,
             shortfall=shortfall,
@@ -125,9 +135,10 @@ class Question:
         whom = f" for {covered}, not for others" if covered else ""
         best = "best" if "best" in numbers else "blanket"
         usual = self.claim.format(text, for_whom=whom)
-        sentences = [self.exceptions.get(("blanket", numbers[best]), usual)]
-        exception = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
-        return [*sentences, exception] if exception else sentences
+        proven = self.exceptions.get(("blanket", numbers[best]))
+        ruled_out = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
+        # Where every claim is false, it adds nothing that none is known to hold.
+        return [x for x in ((proven if not ruled_out else "") if proven else usual, ruled_out) if x]
 
     def _without_shuffler(self, deployment: Deployment, claimed: float) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
@@ -161,7 +172,8 @@ epsilon = Question(
     Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
     """,
     options=(
-        *("eps0", *USERS, "delta", "rounds", "also", "rtol"),
+        *("eps0", *USERS, "delta", "rounds", "also"),
+        rtol_option("1e-4 for one round, else 1e-3"),
         option(
             "--claim",
             Target(),
@@ -188,7 +200,10 @@ delta = Question(
 
     Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
     """,
-    options=("eps0", *USERS, "eps", "rounds", "also", "rtol"),
+    options=(
+        *("eps0", *USERS, "eps", "rounds", "also"),
+        rtol_option("1e-4 for one round, else 0.05"),
+    ),
     solve=solutions.solve_delta,
     target=("eps",),
     wording="epsilon = {eps!r} (natural log)",
@@ -204,7 +219,7 @@ renyi = Question(
 
     Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
     """,
-    options=("eps0", *USERS, "order", "rounds", "rtol"),
+    options=("eps0", *USERS, "order", "rounds", rtol_option("2e-3")),
     solve=solutions.solve_renyi,
     target=("order",),
     wording="order = {order!r}",
@@ -226,12 +241,14 @@ eps0 = Question(
     name="eps0",
     help="""What is the largest eps0 that meets a target (epsilon, delta)?
 
-    With --rounds it is the eps0 of each round, and all rounds together meet the target. The
-    default of --rtol is 1e-3, over several rounds 1e-2.
+    With --rounds it is the eps0 of each round, and all rounds together meet the target.
 
     Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
     """,
-    options=(*USERS, "eps", "delta", "rounds", "rtol"),
+    options=(
+        *(*USERS, "eps", "delta", "rounds"),
+        rtol_option(f"{solutions.EPS0_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
+    ),
     solve=solutions.solve_eps0,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
@@ -256,11 +273,14 @@ users = Question(
     help="""How many users are enough for a target (epsilon, delta)?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact if possible. The default of --rtol is 1e-4, over several rounds 1e-2.
+    Numbers of users are exact if possible.
 
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
-    options=("eps0", "eps", "delta", "colluding", "rounds", "rtol"),
+    options=(
+        *("eps0", "eps", "delta", "colluding", "rounds"),
+        rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
+    ),
     solve=solutions.solve_users,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
@@ -280,12 +300,11 @@ rounds = Question(
     name="rounds",
     help="""How many rounds, up to 1e6, meet a target (epsilon, delta) together?
 
-    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each. The
-    default of --rtol is 1e-2.
+    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
 
     Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
     """,
-    options=("eps0", *USERS, "eps", "delta", "rtol"),
+    options=("eps0", *USERS, "eps", "delta", rtol_option(f"{solutions.ROUNDS_RTOL:g}")),
     solve=solutions.solve_rounds,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",

@@ -23,7 +23,7 @@ from shufflebounds.cli.answers import (
 )
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on, warnings
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.sent import question
@@ -118,7 +118,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
         multiple=True,
         default=USUAL_RATES,
     ),
-    "rtol",
+    rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
     rows={label(name): meaning for name, meaning in ROWS.items()} | FALSE_NEGATIVES,
@@ -133,9 +133,8 @@ def risk(
     """How well can an attack tell two values of a user apart?
 
     There is no delta to choose: the answer is the trade-off between both error rates. A best proven
-    bound comes first if it is smaller than the blanket: claim that one. --rtol is the largest
-    relative width of the other bounds' advantages, by default about 1e-4, or more over several
-    rounds.
+    bound comes first if it is smaller than the blanket: claim that one. --rtol is about
+    the advantages of the other bounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """

@@ -25,7 +25,7 @@ K_JOINT = option(
     "--k-joint",
     WHOLE,
     "Number of independent reports that a user sends together, linked as one: each at eps0/K, or "
-    "at the eps0 of its matrix. (For reports on separate days, use --rounds.)",
+    "at the eps0 of its matrix. (Reports on separate days are rounds.)",
     default=1,
     metavar="K",
     section=SENT,
@@ -33,7 +33,8 @@ K_JOINT = option(
 RATE = option(
     "--rate",
     REAL,
-    "Poisson subsampling: the probability that a report is sent.",
+    "Poisson subsampling: the probability that a report is sent. The sample is secret, and drawn "
+    "again in every round; a panel that is drawn once protects less.",
     default=1.0,
     metavar="R",
     section=SENT,
@@ -94,7 +95,8 @@ def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
         "--mechanism",
         Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
         "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: each user sends "
-        "one report of each --part together. Or parallel: each user draws one --part at random.",
+        "one report of each --part together. Or parallel: each user draws one --part at random for "
+        "each report.",
         required=not offered,
         section=SENT,
     )

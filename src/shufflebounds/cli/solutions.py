@@ -17,7 +17,6 @@ from shufflebounds.cli.answers import (
     at_most_blanket,
     opposite,
     pairs_of_rounds,
-    pure_eps,
     safe_end,
     within_eps0,
 )
@@ -70,10 +69,7 @@ def solve_epsilon(
 
 
 def solve_delta(deployment: Deployment, eps: float, rtol: float | None, output: Output) -> Solution:
-    """Return δ at ε, which is 0 from ε₀ times rounds on."""
-    if eps >= pure_eps(deployment.protocol.eps0, deployment.times):
-        bounds = deployment.bounds(DIVERGENCE_BOUNDS)
-        return Solution(dict.fromkeys(bounds, Answer(Enclosure(0.0, 0.0))))
+    """Return δ at ε."""
     return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
@@ -109,7 +105,8 @@ def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answe
         return answer
     ends = f"[{answer.enclosure.lower!r}, {answer.enclosure.upper!r}]"
     shortfall = f"known only to lie in {ends}: relative width {width:.1e} where rtol = {rtol:g}"
-    return replace(answer, shortfall=f"{shortfall} was asked for; a larger rtol would help")
+    advice = validation.rtol_advice(width)
+    return replace(answer, shortfall=f"{shortfall} was asked for{advice}")
 
 
 def solve_eps0(

@@ -426,7 +426,7 @@ def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
     decomposition
         Of a user who takes part.
     rate
-        Probability of taking part, 0 to 1, independent of all else.
+        Probability of taking part, 0 to 1, independent of all else, in every round anew.
 
     Returns
     -------

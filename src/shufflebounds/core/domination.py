@@ -48,11 +48,11 @@ def undominated(candidates: Mapping[str, Decomposition]) -> dict[str, Decomposit
             large = names[larger]
             if large == small or large not in remaining:
                 continue
-            if not _seems_larger(planes[large], planes[small]):
+            cost = math.comb(len(planes[large]) + 3, 2) * (len(planes[large]) + len(planes[small]))
+            # The memory of the estimate grows like this cost, too.
+            if cost > _MAX_TERMS or not _seems_larger(planes[large], planes[small]):
                 continue
-            terms += math.comb(len(planes[large]) + 3, 2) * (
-                len(planes[large]) + len(planes[small])
-            )
+            terms += cost
             if terms > _MAX_TERMS:
                 return remaining
             if exceeds(remaining[large], remaining[small]):

@@ -28,6 +28,8 @@ MIN_DELTA = 1e-300
 MIN_PROBABILITY = 1e-100
 # Largest number of rounds of one composition.
 MAX_ROUNDS = 10**6
+# Largest relative width that may be asked for.
+MAX_RTOL = 0.1
 # Largest number of reports that a user sends together.
 MAX_JOINT = 100
 # Largest order of a Rényi divergence.
@@ -77,7 +79,16 @@ def delta_between(value: object) -> tuple[float, float]:
 
 def rtol(value: object) -> float:
     """Return a relative width, 10⁻⁹ to 0.1."""
-    return _require("rtol", value, 1e-9 <= _as_float(value) <= 0.1, "1e-09 <= rtol <= 0.1")
+    return _require("rtol", value, 1e-9 <= _as_float(value) <= MAX_RTOL, "1e-09 <= rtol <= 0.1")
+
+
+def rtol_advice(width: float, *others: str) -> str:
+    """Return what would help where a relative width is too large; empty if nothing would.
+
+    A larger rtol is among it if one that is allowed accepts the width; ``others`` help anyway.
+    """
+    choices = [*others, *(["a larger rtol"] if width <= MAX_RTOL else [])]
+    return f"; {' or '.join(choices)} would help" if choices else ""
 
 
 def users(value: object) -> int:

@@ -104,7 +104,7 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
         cells = {
             **constant,
             **_setting_cells(point.setting),
-            "distance": len(answer.differing.split()) or None,
+            "distance": len(answer.differing.split()) or curve.specification.distance,
             "differing": answer.differing,
             "inputs": answer.inputs,
             "others": answer.others,

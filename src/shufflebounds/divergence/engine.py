@@ -276,10 +276,9 @@ def _parts(
     low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
     log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
     goals = goals.beside(apart[1])
-    is_settled = (high - low <= goals.rtol * high) | (goals.n * high < np.exp(goals.log_negligible))
-    # Of one user, the bounds differ by rounding only.
-    is_settled |= goals.n == 1.0
-    wide = np.flatnonzero(~is_settled)
+    # Of one user, D is the finite sum that was just evaluated: only its rounding is left.
+    is_wide = (high - low > goals.rtol * high) & (goals.n > 1.0)
+    wide = np.flatnonzero(is_wide & ~(goals.n * high < np.exp(goals.log_negligible)))
     if wide.size:
         # Values may be too far apart for floats.
         with contextlib.suppress(OverflowError), np.errstate(all="ignore"):

@@ -228,7 +228,7 @@ def _point_bounds(
             eta *= 1.2 * cost / limit
             continue
         work += cost
-        spend(2e5 + 0.5 * cost)
+        spend(2e5 + cost)
         lower, upper, smoothing = mean_bounds(mode_sums(points, window), window)
         ends = _log_bounds(points, kernel, lower, upper, eta)
         low, high = max(low, ends[0]), min(high, ends[1])

@@ -37,6 +37,7 @@ class Supremum(Profile):
     n: FloatArray
     blanket: Direction
     name: str = NAME
+    is_costly: bool = True
 
     @staticmethod
     def of(crowd: Crowd, n: FloatArray) -> Supremum:
@@ -105,8 +106,8 @@ class Supremum(Profile):
 
         # The bound is mostly that close to the lower end, which two datasets attain.
         search.run(compare, search.axis.scale(low * (1.0 + 0.9 * SUFFICIENT_GAP)))
-        is_found = search.safe_end is not None and search.safe_end < high
-        return search.safe_end if is_found else math.inf
+        end = search.safe_end
+        return end if end is not None and end < high else math.inf
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""

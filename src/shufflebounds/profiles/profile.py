@@ -26,8 +26,8 @@ from shufflebounds.core.work import enclosed_so_far
 
 # Relative width of δ to which a part is known first, which mostly shows that it does not decide.
 COARSE_RTOL = 0.05
-# Relative gap between an upper bound and a lower one below which no further upper bound is tried:
-# it would hardly be smaller.
+# Relative gap between an upper bound and a lower one below which no costly upper bound is tried: it
+# would hardly be smaller.
 SUFFICIENT_GAP = 3e-4
 # Share by which one bound must be smaller than another to be named as the one that decides.
 NAMED_GAIN = 1e-4
@@ -65,7 +65,7 @@ class Ends:
 
     def smallest(self, other: Ends) -> Ends:
         """Return the smallest of each two numbers; `other` is named unless it is clearly larger."""
-        is_larger = ~(other.upper < self.upper * (1.0 + NAMED_GAIN))
+        is_larger = ~(other.upper <= self.upper * (1.0 + NAMED_GAIN)) | np.isinf(other.upper)
         names = np.where(is_larger, self.names, other.names)
         lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
         return Ends(lower, upper, names)
@@ -79,11 +79,12 @@ class Profile(ABC):
     """P curves δ(ε), ε ≥ 0, each of which falls and is convex in e^ε.
 
     ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
-    0, inf if no such ε is known.
+    0, inf if no such ε is known. ``is_costly`` says that each δ takes many milliseconds.
     """
 
     name: str
     end: float
+    is_costly: bool = False
 
     @property
     @abstractmethod
@@ -152,6 +153,11 @@ class Several(Profile):
     def size(self) -> int:
         """See `Profile`."""
         return self.parts[0].size
+
+    @property
+    def is_costly(self) -> bool:  # type: ignore[override]
+        """See `Profile`."""
+        return any(part.is_costly for part in self.parts)
 
     def at(self, rows: Any) -> Self:
         """See `Profile`."""
@@ -249,7 +255,8 @@ class Max(Several):
 class Min(Several):
     """The smallest of several profiles, as of several upper bounds.
 
-    The parts are asked in their order, until one is close to the lower bound.
+    The parts are asked in their order, costly ones only if the others are not close to the lower
+    bound.
     """
 
     @property
@@ -277,9 +284,9 @@ class Min(Several):
         rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
         best = Ends.of(np.ones(eps.shape), np.ones(eps.shape), self.name)
         for part in self.parts:
-            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP)
+            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
             if not rows.any():
-                break
+                continue
             with _enclosed(floor, best):
                 points = (x[rows] for x in (eps, rtol, target, floor))
                 best = best.where(rows, best.at(rows).smallest(part.at(rows).deltas(*points)))
@@ -296,9 +303,9 @@ class Min(Several):
         floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
         best = Ends.of(ceiling, ceiling, self.name)
         for part in self.parts:
-            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP)
+            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
             if not rows.any():
-                break
+                continue
             with _enclosed(floor, best):
                 points = delta[rows], rtol, floor[rows], best.upper[rows]
                 best = best.where(rows, best.at(rows).smallest(part.at(rows).roots(*points)))

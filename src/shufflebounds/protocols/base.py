@@ -14,6 +14,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
@@ -61,6 +62,11 @@ def total_variation(pair: Decomposition) -> float:
 def largest_variation(p: float) -> float:
     """Return (p − 1)/(p + 1), rounded up: the largest distance of laws with ratios of at most p."""
     return 1.0 if math.isinf(p) else min((p - 1.0) / (p + 1.0) * RATIOS_UP, 1.0)
+
+
+def pure_eps(eps0: float | None, rounds: int) -> float:
+    """Return ε₀ times rounds, rounded up: the ε at which δ is 0. It is inf if there is no ε₀."""
+    return math.inf if eps0 is None else Enclosure(eps0, eps0).times(rounds).upper
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,10 @@ class Protocol(ABC):
         """
         return (Shuffles(self, n, 1),)
 
+    def pure_eps(self, rounds: int) -> float:
+        """Return an ε at which δ is 0 over so many rounds: `pure_eps`, or inf if there is none."""
+        return pure_eps(self.eps0, rounds)
+
     def ratios(self) -> Ratios:
         """Return p, β and q of the protocol; raise ValueError if there are none.
 
@@ -325,7 +335,8 @@ class SingleReport(Protocol):
         count = len(self.randomizer.parts) if isinstance(self.randomizer, Joint) else 1
         all_coordinates = " ".join(str(i + 1) for i in range(count))
         candidates = []
-        for name, pair in self.randomizer.dataset_pairs().items():
+        randomizer = self.randomizer.by_matrix or self.randomizer
+        for name, pair in randomizer.dataset_pairs().items():
             inputs, others = named_inputs(name)
             candidates.append(Candidate(pair, all_coordinates, others, inputs))
         return tuple(candidates)

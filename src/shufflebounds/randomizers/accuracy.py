@@ -26,6 +26,9 @@ _NODES = 32
 _REACH = 40.0
 # Largest singular value, relative to the largest one, that is a rounding error.
 _RANK_TOLERANCE = 1e-12
+# Half of the sensitivity over the deviation of Gaussian noise below which the difference of its two
+# tails would be a rounding error. At the threshold both formulas agree to 1e-8.
+_SMALL_HALF_STEP = 5e-5
 # A function that maps the shares of users to the variances of all values.
 _Variances: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -411,13 +414,19 @@ def gaussian_noise(eps: float, delta: float) -> float:
     are as one round with √T times the sensitivity. It serves for comparisons with a trusted curator
     and is not certified.
     """
-    from scipy.special import log_ndtr  # takes longer to load than most answers
+    from scipy.special import erfcx, log_ndtr  # takes longer to load than most answers
 
     eps, delta = validation.eps(eps), validation.delta(delta)
 
     def log_divergence(s: float) -> float:
-        first = float(log_ndtr(0.5 / s - eps * s))
-        second = eps + float(log_ndtr(-0.5 / s - eps * s))
+        x, half = eps * s, 0.5 / s
+        if half < _SMALL_HALF_STEP:
+            # φ(half − x) times the derivative of Φ/φ at −x, whose error is relative half²/6.
+            slope = 1.0 - x * math.sqrt(0.5 * math.pi) * float(erfcx(x * math.sqrt(0.5)))
+            log_density = -0.5 * (x - half) * (x - half) - 0.5 * math.log(2.0 * math.pi)
+            return log_density + math.log(slope / s) if slope > 0.0 else -math.inf
+        first = float(log_ndtr(half - x))
+        second = eps + float(log_ndtr(-half - x))
         return first + math.log(-math.expm1(second - first)) if second < first else -math.inf
 
     low, high = 1e-6, 1.0
@@ -431,17 +440,62 @@ def gaussian_noise(eps: float, delta: float) -> float:
     return high
 
 
+def eps_of_each(eps: float, delta: float, count: int) -> float:
+    """Return the largest ε with which each of `count` mechanisms makes all of them (ε, δ)-DP.
+
+    Kairouz, Oh and Viswanath (ICML 2015), Theorem 3.3: together they are worst if each is
+    randomized response over two values. Geometric noise is, for a count that changes by 1. It
+    serves for comparisons with a trusted curator and is not certified.
+    """
+    eps, delta = validation.eps(eps), validation.delta(delta)
+    # Basic composition of all ε, or of all total variations, which are at most half of each ε.
+    low, high = max(eps, delta) / count, eps + math.log(2.0 / (1.0 - delta))
+    while high > low * (1.0 + 1e-12):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if _delta_of_responses(eps, middle, count) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _delta_of_responses(eps: float, eps0: float, count: int) -> float:
+    """Return δ at ε of `count` randomized responses over two values: the binomial sum."""
+    from scipy.special import betaln, log_expit  # takes longer to load than most answers
+
+    # Terms further than 40 standard deviations from the largest one are negligible.
+    reach = 20.0 * math.sqrt(count)
+    mean = count / (1.0 + math.exp(-eps0))
+    first = max(0.5 * (count + eps / eps0), mean - reach)
+    truths = np.arange(math.floor(first), min(count, max(first, mean) + reach) + 1.0)
+    excess = np.maximum(eps0 * (2.0 * truths - count) - eps, 0.0)
+    log_ways = -betaln(truths + 1.0, count - truths + 1.0) - math.log(count + 1.0)
+    log_masses = log_ways + truths * log_expit(eps0) + (count - truths) * log_expit(-eps0)
+    return float(np.sum(np.exp(log_masses) * -np.expm1(-excess)))
+
+
 def curator_mse(
     values: int, n: int, eps: float, delta: float, *, items: int = 1, sums: int = 1
 ) -> float:
     """Return the total mean squared error of a histogram of n users from a trusted curator.
 
     A user holds `items` of the `values` values. All `sums` histograms (attributes times rounds)
-    together are (ε, δ)-DP: replacing a user changes them by √(2·items·sums)/n.
+    together are (ε, δ)-DP. The curator adds independent noise to every count, two-sided geometric
+    or Gaussian, whichever has the smaller error. Of two values one count is enough.
     """
-    return values * 2.0 * items * sums * (gaussian_noise(eps, delta) / n) ** 2
+    # Replacing a user changes so many counts by 1.
+    changed = sums * (1 if values == 2 else 2 * min(items, values - items))
+    geometric = math.sqrt(0.5) / math.sinh(0.5 * eps_of_each(eps, delta, changed))
+    gaussian = math.sqrt(changed) * gaussian_noise(eps, delta)
+    deviation = min(geometric, gaussian) / n
+    return values * deviation * deviation
 
 
 def curator_mse_of_mean(n: int, eps: float, delta: float, *, sums: int = 1) -> float:
-    """Return the error of a curator's mean of numbers in [−1, 1], which a user changes by 2/n."""
-    return 4.0 * sums * (gaussian_noise(eps, delta) / n) ** 2
+    """Return the error of a curator's mean of numbers in [−1, 1], which a user changes by 2/n.
+
+    The noise is Laplace or Gaussian, whichever has the smaller error.
+    """
+    laplace = math.sqrt(2.0) / eps_of_each(eps, delta, sums)
+    deviation = 2.0 / n * min(laplace, math.sqrt(sums) * gaussian_noise(eps, delta))
+    return deviation * deviation

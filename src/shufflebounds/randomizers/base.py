@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,13 +44,16 @@ class CoordinatePair:
 
 
 class Randomizer(ABC):
-    """A local randomizer: a channel from one user's value to one report.
+    """A local randomizer: a map from one user's value to the law of one report.
 
     A mechanism of your own is a frozen dataclass of its parameters, which checks them on
     construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is
     its ε₀ if it is ε₀-LDP, else None. It is no argument if the other parameters determine it. A
-    field's metadata may hold a ``help`` for the command line.
+    field's metadata may hold a ``help`` for the command line and an ``example`` for tests.
     `shufflebounds.randomizers.registry` lists the mechanisms.
+
+    If it has a ``matrix()`` of probabilities R(x)(y), with a row for every input (or for inputs of
+    which all others are mixtures), all pairs of rows are examined (`by_matrix`).
 
     Examples
     --------
@@ -72,6 +76,9 @@ class Randomizer(ABC):
     # Whether compositions may use `blanket` for all pairs of inputs, since any two inputs are alike
     # in the sense of docs/engine.md, section 10. If it is False, compositions examine the `matrix`.
     composable: ClassVar[bool] = False
+    # Whether docs/ proves which pairs of inputs are the worst, so that the `matrix` is not needed.
+    # A derived class does not inherit it.
+    pairs_are_proven: ClassVar[bool] = False
     # Names of the parameters that are paths of files on which the results depend.
     FILES: ClassVar[tuple[str, ...]] = ()
 
@@ -111,8 +118,25 @@ class Randomizer(ABC):
         """Return the blanket of every pair of inputs that may be the worst, by their names.
 
         There is one, with an empty name, if any two inputs are alike or if one pair is the worst.
+        They are those of `by_matrix` if there is one.
         """
-        return {"": self.blanket()}
+        return {"": self.blanket()} if self.by_matrix is None else self.by_matrix.blankets()
+
+    @cached_property
+    def by_matrix(self) -> Randomizer | None:
+        """The randomizer of the ``matrix()``, whose pairs of inputs and datasets bound this one.
+
+        It is None if there is no matrix or if it is too large, and for a class of which
+        ``pairs_are_proven``. Then `blanket`, `dataset_pairs` and `crowds` are believed. Raises
+        ValueError if the rows are not probabilities.
+        """
+        make = getattr(self, "matrix", None)
+        if vars(type(self)).get("pairs_are_proven") or not callable(make):
+            return None
+        # `matrix` is a kind of randomizer, and so imports this module.
+        from shufflebounds.randomizers.matrix import examined_matrix
+
+        return examined_matrix(self, make)
 
     def simple_bound(self) -> Decomposition | None:
         """Return a bound for all pairs of inputs that takes milliseconds: the stronger clone of ε₀.
@@ -122,7 +146,11 @@ class Randomizer(ABC):
         Decomposition or None
             None if the mechanism has no ε₀ of at most 690.
         """
-        return clone_of_mechanism(getattr(self, "eps0", None))
+        eps0 = getattr(self, "eps0", None)
+        if self.by_matrix is not None and eps0 is not None:
+            # No ε₀ is believed that the matrix contradicts.
+            eps0 = max(eps0, self.by_matrix.eps0 or 0.0)
+        return clone_of_mechanism(eps0)
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
         """Return the ordered pairs of inputs that may be the worst in one coordinate of a joint.
@@ -138,10 +166,10 @@ class Randomizer(ABC):
         Returns
         -------
         tuple of CoordinatePair
-            The pairs that no other one exceeds (`shufflebounds.core.domination`). It is empty for a
-            ``composable`` randomizer.
+            The pairs that no other one exceeds (`shufflebounds.core.domination`). It is empty if
+            they are unknown, and for a ``composable`` randomizer.
         """
-        return ()
+        return () if self.by_matrix is None else self.by_matrix.choices(apart=apart)
 
     @abstractmethod
     def dataset_pairs(self) -> dict[str, Decomposition]:
@@ -159,10 +187,10 @@ class Randomizer(ABC):
     def crowds(self) -> tuple[Crowd, ...]:
         """Return a crowd for every pair of the victim's inputs, and one for pairs that are alike.
 
-        The result is empty if the mechanism does not list its inputs. Then only `blanket` bounds
-        all datasets.
+        By default, the inputs are those of `by_matrix`. The result is empty if the mechanism does
+        not list its inputs. Then only `blanket` bounds all datasets.
         """
-        return ()
+        return () if self.by_matrix is None else self.by_matrix.crowds()
 
     def few_crowds(self) -> tuple[Crowd, ...]:
         """Return `crowds`, or one crowd that stands for all of them if they are many."""
@@ -325,7 +353,12 @@ class Randomizer(ABC):
         return np.asarray(self.matrix())
 
     def known_datasets(self) -> dict[str, Decomposition]:
-        """Return `dataset_pairs` and the datasets of `crowds`: all others hold one input."""
+        """Return `dataset_pairs` and the datasets of `crowds`: all others hold one input.
+
+        They are those of `by_matrix` if there is one.
+        """
+        if self.by_matrix is not None:
+            return self.by_matrix.known_datasets()
         pairs = dict(self.dataset_pairs())
         for crowd in self.crowds():
             if crowd.attained:

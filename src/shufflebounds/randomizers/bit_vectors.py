@@ -192,6 +192,7 @@ class BLH(HashRandomizer):
     '0.201'
     """
 
+    pairs_are_proven = True
     _count = 2
 
     def matrix(self) -> NDArray[np.float64]:
@@ -223,6 +224,8 @@ class OUE(BitVectorRandomizer):
     [[0.375, 0.375, 0.125, 0.125], [0.375, 0.125, 0.375, 0.125]]
     """
 
+    pairs_are_proven = True
+
     @property
     def odds(self) -> float:
         """The odds that a 0 is kept, e^{ε₀}."""
@@ -253,6 +256,7 @@ class UnaryEncoding(BitVectorRandomizer):
     """
 
     NAME = "unary encoding"
+    pairs_are_proven = True
 
     noise: float = field(
         default=0.5, metadata={"help": "chance of another value's bit to be 1, 0.5 if left out"}
@@ -284,6 +288,8 @@ class RAPPOR(BitVectorRandomizer):
     [0.1875, 0.5625, 0.0625, 0.1875]
     """
 
+    pairs_are_proven = True
+
     @property
     def odds(self) -> float:
         """The odds that a 0 is kept, h."""
@@ -313,6 +319,8 @@ class LocalHash(HashRandomizer):
     >>> sb.LocalHash(2.0).hash_values
     8
     """
+
+    pairs_are_proven = True
 
     hash_values: int | None = field(
         default=None,

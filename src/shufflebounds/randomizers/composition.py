@@ -176,7 +176,8 @@ def missing_property(part: Randomizer) -> str:
             "have blankets that are their own mirror images, for nobody knows the worst pair of "
             "other ones"
         )
-    if len(blankets) > 1 or not (part.composable or inputs_are_alike(part)):
+    is_declared = part.composable and part.by_matrix is None
+    if len(blankets) > 1 or not (is_declared or inputs_are_alike(part)):
         return (
             "have inputs any two of which are alike, by a matrix() that shows it or an attribute "
             "composable = True that says so"

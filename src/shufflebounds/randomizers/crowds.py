@@ -54,11 +54,14 @@ class PartCrowds(NamedTuple):
 
 
 def single_crowds(parts: Sequence[Randomizer]) -> list[PartCrowds] | None:
-    """Return the crowds of every part, or None unless each part has one crowd for all pairs."""
+    """Return the crowds of every part, or None unless each part has one crowd for all pairs.
+
+    The pairs are ordered, as it matters which input of one part goes with which of another.
+    """
     crowds_of: dict[Randomizer, PartCrowds] = {}
     for part in dict.fromkeys(parts):
         crowds = part.crowds()
-        if len(crowds) != 1 or crowds[0].extremes or crowds[0].kinds:
+        if len(crowds) != 1 or not crowds[0].symmetric or crowds[0].extremes or crowds[0].kinds:
             return None
         crowds_of[part] = PartCrowds(_unite_crowd(crowds[0]), _unite_crowd(crowds[0].same_input()))
     return [crowds_of[part] for part in parts]

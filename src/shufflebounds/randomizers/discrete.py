@@ -66,6 +66,7 @@ class KRR(Randomizer):
 
     # The values may change places.
     composable = True
+    pairs_are_proven = True
 
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
@@ -155,6 +156,7 @@ class HadamardResponse(DomainRandomizer):
 
     LARGEST_MATRIX = 1024
     NAME = "Hadamard response"
+    pairs_are_proven = True
 
     def blanket(self) -> Decomposition:
         """Return the blanket for K columns; Table 2 of the paper has its limit for K → ∞.
@@ -251,6 +253,8 @@ class Duchi(Randomizer):
     [[0.75, 0.25], [0.25, 0.75]]
     """
 
+    pairs_are_proven = True
+
     eps0: float
 
     def __post_init__(self) -> None:
@@ -325,7 +329,7 @@ class Collision(Randomizer):
     """
 
     eps0: float
-    items: int = field(metadata={"help": "items of a user, at least 1"})
+    items: int = field(metadata={"help": "items of a user, at least 1", "example": 2})
     hash_values: int = field(metadata={"help": "number of hash values, more than items"})
     domain_size: int | None = field(
         default=None, metadata={"help": "number of items, which only estimates depend on"}

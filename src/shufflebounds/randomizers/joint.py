@@ -254,7 +254,7 @@ def _datasets(part: Randomizer, both_orders: bool) -> Iterator[tuple[str, str, D
     With `both_orders`, pairs with names also come in reverse order, which matters relative to the
     other coordinates.
     """
-    for name, pair in part.dataset_pairs().items():
+    for name, pair in (part.by_matrix or part).dataset_pairs().items():
         inputs, x2 = named_inputs(name)
         yield inputs, x2, pair
         if inputs and both_orders:

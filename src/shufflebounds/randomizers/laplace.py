@@ -144,12 +144,16 @@ class Laplace(_LaplaceNoise):
         default="binary",
         metadata={
             "help": "inputs are 0 and 1 (binary, the default), 0 to 1 rounded at random "
-            "(rounded), or 0 to 1 (interval)"
+            "(rounded), or 0 to 1 (interval)",
+            "example": "rounded",
         },
     )
     others: float | None = field(
         default=None,
-        metadata={"help": "what all others hold in the lower bound: 1, or 0.5 on the interval"},
+        metadata={
+            "help": "what all others hold in the lower bound: 1, or 0.5 on the interval",
+            "example": 1.0,
+        },
     )
     steps: int | None = field(
         default=None,
@@ -336,7 +340,9 @@ class MetricLaplace(_LaplaceNoise):
 
     eps0: float
     x0: float = field(default=0.0, metadata={"help": "the first of two inputs, 0 to 1"})
-    x1: float = field(default=1.0, metadata={"help": "the second of two inputs, 0 to 1"})
+    x1: float = field(
+        default=1.0, metadata={"help": "the second of two inputs, 0 to 1", "example": 0.75}
+    )
     cells: int | None = field(
         default=None,
         metadata={

@@ -290,13 +290,17 @@ class Subset(_Sets):
 
     # A permutation of the values does not change the mechanism.
     composable = True
+    pairs_are_proven = True
     items = 1
 
     eps0: float
     domain_size: int = field(metadata={"help": "number of values, at least 2"})
     subset_size: int | None = field(
         default=None,
-        metadata={"help": "values in a report; if left out, domain_size/e^eps0 rounded up"},
+        metadata={
+            "help": "values in a report; if left out, domain_size/e^eps0 rounded up",
+            "example": 2,
+        },
     )
 
     def __post_init__(self) -> None:
@@ -343,6 +347,8 @@ class HadamardBlocks(MatchingRandomizer):
     >>> sb.HadamardBlocks(np.log(3.0), blocks=2, domain_size=2).matrix().round(4).tolist()
     [[0.5, 0.1667, 0.1667, 0.1667], [0.1667, 0.1667, 0.5, 0.1667]]
     """
+
+    pairs_are_proven = True
 
     eps0: float
     blocks: int = field(metadata={"help": "number of blocks, at least 2"})
@@ -492,10 +498,12 @@ class PrivSet(_Sets):
     [0.4286, 0.4286, 0.1429]
     """
 
+    pairs_are_proven = True
+
     eps0: float
     domain_size: int = field(metadata={"help": "number of items, at least 2"})
-    items: int = field(metadata={"help": "items of a user, at least 1"})
-    subset_size: int = field(metadata={"help": "items in a report, at least 1"})
+    items: int = field(metadata={"help": "items of a user, at least 1", "example": 2})
+    subset_size: int = field(metadata={"help": "items in a report, at least 1", "example": 2})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,7 +17,14 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.masses import read_masses
-from shufflebounds.core.products import NEARLY_EQUAL, SMALLEST_MASS, SUM_TOLERANCE, U, relative_gap
+from shufflebounds.core.products import (
+    MERGE_GAP,
+    NEARLY_EQUAL,
+    SMALLEST_MASS,
+    SUM_TOLERANCE,
+    U,
+    relative_gap,
+)
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers.base import (
     MAX_ENTRIES,
@@ -37,6 +44,9 @@ Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 _MAX_CROWDS_SIZE = 10**6
 # Largest number of inputs for which all datasets are tried.
 _MAX_INPUTS_OF_ALL_DATASETS = 16
+# Largest number of different pairs of inputs, times inputs (at most 16) and outputs, for which a
+# mechanism's own matrix is examined, which takes some ten seconds.
+_MAX_EXAMINED_SIZE = 10**6
 # Work of one decomposition among many, in units of `shufflebounds.core.work`.
 _WORK_PER_PAIR = 1e6
 # Largest number of different pairs of inputs whose blankets are compared: 15 000. Their work is the
@@ -98,14 +108,19 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _rel_err(self) -> float:
         """The relative error of `_normalized`, which covers ``P`` and the exact quotients."""
-        return self._missing + 4.0 * U
+        return self._missing + self._united[2] + 4.0 * U
 
     @cached_property
     def _normalized(self) -> NDArray[np.float64]:
         """``P`` with rows divided by their sums, masses raised to the smallest one allowed."""
+        return self._united[1]
+
+    @cached_property
+    def _united(self) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Numbers of the entries of `_normalized`, the entries, and by how much these are off."""
         matrix = self.matrix()
         divided = matrix / np.array([[math.fsum(row)] for row in matrix.tolist()])
-        return np.where(matrix > 0.0, np.maximum(divided, SMALLEST_MASS), 0.0)
+        return _united_entries(np.where(matrix > 0.0, np.maximum(divided, SMALLEST_MASS), 0.0))
 
     def blanket(self) -> Decomposition:
         """Return the blanket if it is the same for all pairs of inputs; raise ValueError otherwise.
@@ -202,16 +217,20 @@ class MatrixRandomizer(Randomizer):
                 yield f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], row, self._rel_err
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the crowd of every pair of different inputs; none if they are too many."""
+        """Return the crowds of all pairs of different inputs; none if they are too many.
+
+        A crowd stands for all pairs that differ from it in the order of outputs only, and an input
+        of another user for all that do.
+        """
         matrix = self._normalized
         if len(matrix) ** 3 * matrix.shape[1] > _MAX_CROWDS_SIZE:
             return ()
-        names = [str(x) for x in range(len(matrix))]
-        return tuple(
-            Crowd.of_rows(matrix, x0, x1, names, self._rel_err)
-            for x0, x1 in itertools.combinations(range(len(matrix)), 2)
-            if (matrix[x0] != matrix[x1]).any()
-        )
+        return tuple(_distinct_crowds(self._united[0], matrix, self._rel_err))
+
+    @property
+    def by_matrix(self) -> None:
+        """None: all pairs of inputs are examined already."""
+        return None
 
     def matrix(self) -> NDArray[np.float64]:
         """Return ``P``, read-only."""
@@ -225,8 +244,94 @@ def _check_matrix(rows: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"P must have at least two rows, got {len(matrix)}")
     for x, row in enumerate(matrix.tolist()):
         if abs(math.fsum([-1.0, *row])) > SUM_TOLERANCE:
-            raise ValueError(f"P must have rows that sum to 1, got {math.fsum(row)!r} in row {x}")
+            raise ValueError(
+                f"P must have rows that sum to 1, got {math.fsum(row):.13g} in row {x}"
+            )
     return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _ComputedMatrix(MatrixRandomizer):
+    """A matrix whose entries a mechanism computed in floats."""
+
+    @cached_property
+    def _missing(self) -> float:
+        """The largest distance of the sum of a row from 1, and the relative error of entries."""
+        return super()._missing + POWER_ERR
+
+
+def examined_matrix(mechanism: Randomizer, make: Callable[[], ArrayLike]) -> Randomizer | None:
+    """Return the randomizer of a mechanism's matrix, which `make` returns.
+
+    The result is None if `make` raises ValueError or MemoryError, since there is no finite matrix
+    then, if all pairs of inputs would take too long, and if a mass is too small for floats. Raises
+    ValueError if the rows are not probabilities.
+    """
+    try:
+        rows = np.asarray(make(), dtype=np.float64)
+    except (ValueError, MemoryError):
+        return None
+    if rows.size * len(rows) > MAX_ENTRIES or ((rows > 0.0) & (rows < SMALLEST_MASS)).any():
+        return None
+    try:
+        examined = _ComputedMatrix(rows)
+    except ValueError as error:
+        raise ValueError(f"matrix() of {mechanism!r} is not valid: {error}") from None
+    size = len(examined._different_pairs) * rows.shape[1]
+    inputs = min(len(rows), _MAX_INPUTS_OF_ALL_DATASETS)
+    return examined if size * inputs <= _MAX_EXAMINED_SIZE else None
+
+
+def _distinct_crowds(
+    labels: NDArray[np.int64], matrix: NDArray[np.float64], rel_err: float
+) -> Iterator[Crowd]:
+    """Yield a crowd for each kind of pairs of inputs, with one input of others of each kind.
+
+    `labels` are numbers of the entries of the matrix.
+
+    Bounds depend on an input x of another user only by how often which R(x₁⁰)(y), R(x₁¹)(y),
+    inf R(y) and R(x)(y) come together in an output y. So these counts are the kind of x.
+    """
+    count, sure = int(labels.max()) + 1, labels.min(axis=0)
+    pairs = list(itertools.permutations(range(len(matrix)), 2))
+    first, second = np.array(pairs).T
+    columns = (labels[first] * count + labels[second]) * count + sure
+    columns = np.unique(columns, return_inverse=True)[1].reshape(columns.shape)
+    kinds_of_pairs = {
+        pair: [np.sort(column * count + row).tobytes() for row in labels]
+        for pair, column in zip(pairs, columns, strict=True)
+    }
+    seen: set[frozenset[bytes]] = set()
+    for x0, x1 in itertools.combinations(range(len(matrix)), 2):
+        kinds = frozenset(kinds_of_pairs[x0, x1])
+        if kinds in seen or (labels[x0] == labels[x1]).all():
+            continue
+        reversed_kinds = frozenset(kinds_of_pairs[x1, x0])
+        seen |= {kinds, reversed_kinds}
+        inputs = {kind: x for x, kind in reversed([*enumerate(kinds_of_pairs[x0, x1])])}
+        yield Crowd.of_laws(
+            matrix[x0],
+            matrix[x1],
+            matrix.min(axis=0),
+            {str(x): matrix[x] for x in sorted(inputs.values())},
+            rel_err,
+            symmetric=kinds == reversed_kinds,
+        )
+
+
+def _united_entries(
+    matrix: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    """Return numbers of the entries, the entries, and by how much they may be off.
+
+    Entries that differ by rounding only have the same number and the same value.
+    """
+    values, places = np.unique(matrix, return_inverse=True)
+    starts = np.concatenate([[True], np.diff(values) > MERGE_GAP * values[1:]])
+    labels = np.cumsum(starts) - 1
+    first = values[starts][labels]
+    spread = float(np.max((values - first) / np.where(first > 0.0, first, 1.0)))
+    return labels[places].reshape(matrix.shape), first[places].reshape(matrix.shape), spread
 
 
 def _distinct_decompositions(
@@ -386,7 +491,7 @@ class KFold(MatrixRandomizer):
     @cached_property
     def _rel_err(self) -> float:
         """The relative error of products of k entries."""
-        return self._missing + self.k * POWER_ERR
+        return self._missing + self._united[2] + self.k * POWER_ERR
 
 
 def _multiset_matrix(rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:

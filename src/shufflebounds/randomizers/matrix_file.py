@@ -124,12 +124,12 @@ def _refuse_header(place: str, cells: list[str]) -> None:
     if is_count and all(len(name) < 4 or name.isdigit() for name in names):
         input_ = "; if it is an input, put it on another line" if sum(numbers) == 1.0 else ""
         raise ValueError(
-            f"{place} must be an input, got {', '.join(names)}, which looks like the header that "
-            f"pandas writes: leave it out by to_csv(..., header=False, index=False){input_}"
+            f"{place} must hold probabilities, got {', '.join(names)}, which looks like the header "
+            f"that pandas writes: leave it out by to_csv(..., header=False, index=False){input_}"
         )
     if all(map(math.isnan, numbers)) and any(name[:1].isalpha() for name in names):
         raise ValueError(
-            f"{place} must be an input, got the header {', '.join(cells)!r}: delete it"
+            f"{place} must hold probabilities, got the header {', '.join(cells)!r}: delete it"
         )
 
 
@@ -152,7 +152,7 @@ def _probabilities(place: str, cells: list[str]) -> list[float]:
             )
     if abs(math.fsum([-1.0, *numbers])) > SUM_TOLERANCE:
         raise ValueError(
-            f"{place} must sum to 1, got {math.fsum(numbers)!r}{_hint(cells, numbers)}"
+            f"{place} must sum to 1, got {math.fsum(numbers):.13g}{_hint(cells, numbers)}"
         )
     return numbers
 

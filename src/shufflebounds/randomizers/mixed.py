@@ -14,7 +14,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
 from shufflebounds.randomizers.accuracy import Spread
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer
+from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
 from shufflebounds.randomizers.composition import (
     Composition,
     check_parts,
@@ -37,6 +37,10 @@ _MAX_PARTS_OF_CROWDS = 4
 @dataclass(frozen=True)
 class Parallel(Composition):
     """Parallel composition: a user runs one of the parts, drawn by weight.
+
+    Every user draws the part afresh for each report, in secret. For groups of users with fixed
+    parts, ask about each group by itself, with the number of its members as n: every user has the
+    epsilon of the own group, and all users have the largest.
 
     Parameters
     ----------
@@ -153,6 +157,9 @@ def _subsets(size: int) -> Iterator[tuple[int, ...]]:
 class Subsampled(Composition):
     """Poisson subsampling: a user takes part with a fixed probability, else reports ⊥.
 
+    Over several rounds, the sample is drawn again in every round. A panel, which is drawn once and
+    kept, has a larger epsilon: ask about it by itself, with the number of its members as n.
+
     Parameters
     ----------
     randomizer
@@ -201,7 +208,7 @@ class Subsampled(Composition):
 
     def blanket(self) -> Decomposition:
         """Return the blanket of the same inputs; every user reports ⊥ with the same probability."""
-        return subsample(self.randomizer.blanket(), self.rate)
+        return single_blanket(self.blankets())
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowds of the same inputs."""
@@ -226,6 +233,11 @@ class Subsampled(Composition):
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs of the same datasets."""
         pairs = self.randomizer.dataset_pairs()
+        return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
+
+    def known_datasets(self) -> dict[str, Decomposition]:
+        """Return the pairs of the same datasets."""
+        pairs = self.randomizer.known_datasets()
         return {name: subsample(pair, self.rate) for name, pair in pairs.items()}
 
     def _reported(self) -> list[tuple[float, Randomizer]]:

@@ -28,10 +28,11 @@ from shufflebounds.randomizers.matching import MatchingRandomizer
 class PrivUnit(MatchingRandomizer):
     """PrivUnit: a point of the sphere, e^{ε₀} times as dense in a cap around the user's direction.
 
-    The caps of opposite directions, the worst pair, are disjoint. The dimension does not matter,
-    and the factor that makes the report unbiased is public. The upper bound holds for every
-    randomizer whose likelihoods lie between 1 and e^{ε₀} times those of a fixed law over 1 + cap
-    (e^{ε₀} − 1).
+    The caps of opposite directions, the worst pair, are disjoint. The factor that makes the report
+    unbiased is public. The upper bound holds in every dimension, and for every randomizer whose
+    likelihoods lie between 1 and e^{ε₀} times those of a fixed law over 1 + cap (e^{ε₀} − 1). The
+    lower bound lets all other users hold one of the victim's two directions. With a third one they
+    may hide the victim less, which depends on the dimension.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class PrivUnit(MatchingRandomizer):
     >>> sb.PrivUnit(np.log(3.0), cap=0.25).matrix().round(4).tolist()
     [[0.5, 0.1667, 0.3333], [0.1667, 0.5, 0.3333]]
     """
+
+    pairs_are_proven = True
 
     eps0: float
     cap: float = field(metadata={"help": "share of the sphere in a cap, at most 1/2"})

@@ -3,7 +3,9 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
 
 import shufflebounds as sb
@@ -35,13 +37,95 @@ def test_noise_of_the_curator(eps, delta):
     assert found == pytest.approx(delta, rel=1e-6)
 
 
+@pytest.mark.parametrize("delta", [1e-12, 1e-40, 1e-300])
+def test_gaussian_noise_where_both_tails_are_nearly_equal(delta):
+    """The distance of two normal laws whose means differ by little, φ(0)/s."""
+    expected = 1.0 / (delta * math.sqrt(2.0 * math.pi))
+    assert accuracy.gaussian_noise(0.0, delta) == pytest.approx(expected, rel=1e-6)
+    # So small an ε changes nothing, and needs no special case.
+    assert accuracy.gaussian_noise(1e-9 * delta, delta) == pytest.approx(expected, rel=1e-6)
+
+
+def geometric_variance(eps, delta):
+    """Of noise that makes two counts, each changed by 1, (ε, δ)-DP: (e^{2α} − e^ε)/(1 + e^α)² = δ.
+
+    A quadratic equation in e^α, the ratio of neighbouring masses.
+    """
+    gap = 1.0 - delta
+    ratio = (delta + math.sqrt(delta**2 + gap * (math.exp(eps) + delta))) / gap
+    return 2.0 / ratio / (1.0 - 1.0 / ratio) ** 2
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.05), (0.2, 1e-2), (1.0, 1e-6), (4.0, 1e-3)])
+def test_two_counts_with_geometric_noise(eps, delta):
+    """δ of the noisy counts of both values themselves, of which a user leaves one for the other."""
+    alpha = accuracy.eps_of_each(eps, delta, 2)
+    reach = math.ceil(40.0 / alpha)
+    noise = np.exp(-alpha * np.abs(np.arange(-reach, reach + 1.0)))
+    noise /= noise.sum()
+    one, other = np.outer(noise[1:], noise[:-1]), np.outer(noise[:-1], noise[1:])
+    found = np.maximum(one - math.exp(eps) * other, 0.0).sum()
+    assert found == pytest.approx(delta, rel=1e-6)
+    assert 0.5 / math.sinh(alpha / 2.0) ** 2 == pytest.approx(geometric_variance(eps, delta))
+
+
+@pytest.mark.parametrize("count", [1, 3, 16, 730])
+@pytest.mark.parametrize(("eps", "delta"), [(0.2, 1e-8), (4.0, 1e-2)])
+def test_many_counts_with_geometric_noise(count, eps, delta):
+    """By dp_accounting, on a lattice of the losses, and by the certified rounds of one user."""
+    alpha = accuracy.eps_of_each(eps, delta, count)
+    noise = pld.from_discrete_laplace_mechanism(alpha, 1, value_discretization_interval=alpha)
+    found = noise.self_compose(count).get_delta_for_epsilon(eps)
+    assert found == pytest.approx(delta, rel=1e-3)
+    reported = sb.compose([(sb.KRR(2, alpha), 1, count)]).epsilon(delta)
+    assert reported.lower <= eps * (1.0 + 1e-9)
+    assert eps * (1.0 - 1e-9) <= reported.upper <= eps * (1.0 + 2e-3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 10])
+def test_means_with_laplace_noise(count):
+    """Numbers in [−1, 1] change their sum by 2; the certified rounds are those of one user."""
+    eps, delta, n = 4.0, 1e-8, 1000
+    alpha = accuracy.eps_of_each(eps, delta, count)
+    noise = pld.from_laplace_mechanism(2.0 / alpha, 2.0, value_discretization_interval=1e-3)
+    composed = noise.self_compose(count).get_epsilon_for_delta(delta)
+    assert 0.99 * eps < composed <= eps + 1e-3 * count
+    assert sb.compose([(sb.Laplace(alpha), 1, count)]).epsilon(delta).lower <= eps
+    expected = 2.0 * (2.0 / alpha / n) ** 2
+    assert accuracy.curator_mse_of_mean(n, eps, delta, sums=count) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("eps", "gaussian", "geometric"), [(0.2, 1121, 199.8), (1.0, 52.0, 7.8), (4.0, 3.9, 0.36)]
+)
+def test_the_curator_adds_the_better_noise(eps, gaussian, geometric):
+    """Variances of a count at δ = 10⁻⁸, from a program of its own."""
+    assert 2.0 * accuracy.gaussian_noise(eps, 1e-8) ** 2 == pytest.approx(gaussian, rel=0.01)
+    assert accuracy.curator_mse(4, 1, eps, 1e-8) == pytest.approx(4 * geometric, rel=0.01)
+    # Over a year the Gaussian is the better one.
+    year = accuracy.curator_mse(4, 1, eps, 1e-8, sums=365)
+    assert year == pytest.approx(4 * 365 * gaussian, rel=0.01)
+
+
+def test_what_the_curator_publishes():
+    """One of two counts; and sets of 3 of 4 items differ in as many items as those they miss."""
+    two = 2.0 * 0.5 / math.sinh(0.5) ** 2
+    assert accuracy.curator_mse(2, 10, 1.0, 1e-12) == pytest.approx(two / 100)
+    single = accuracy.curator_mse(4, 10, 1.0, 1e-12)
+    assert accuracy.curator_mse(4, 10, 1.0, 1e-12, items=3) == single
+    # At ε = 0 the Gaussian is the better one even in one round.
+    expected = 4 * 2 * accuracy.gaussian_noise(0.0, 1e-3) ** 2
+    assert accuracy.curator_mse(4, 1, 0.0, 1e-3) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("values", "n", "eps"), [(4, 10**4, 0.2), (256, 2 * 10**6, 1.0)])
 def test_ranking_of_values(values, n, eps):
     found = sb.choose(values, n=n, eps=eps, delta=1e-8)
     s = accuracy.gaussian_noise(eps, 1e-8)
-    curator = values * (math.sqrt(2.0) / n * s) ** 2
+    gaussian = values * (math.sqrt(2.0) / n * s) ** 2
+    curator = values * geometric_variance(eps, 1e-8) / n**2
     assert found.curator_mse == pytest.approx(curator, rel=1e-9)
-    ratios = {one.name: one.mse.upper / curator for one in found.choices}
+    ratios = {one.name: one.mse.upper / gaussian for one in found.choices}
     for k, users, target, name, expected in TABLE:
         if (k, users, target) == (values, n, eps):
             assert ratios[name] == pytest.approx(expected, rel=0.02)

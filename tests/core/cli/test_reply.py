@@ -86,7 +86,8 @@ def test_warnings_are_printed_and_notes_wait_for_explain():
 
 def test_help_is_grouped():
     text = succeed("epsilon", "-h").stdout
-    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, PARAMETERS, OUTPUT)]
+    parameters = f"{PARAMETERS} of mechanisms and protocols"
+    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, parameters, OUTPUT)]
     assert places == sorted(places)
     parts = [text[start:end] for start, end in zip(places, [*places[1:], None], strict=True)]
     for flag, part in (("--delta", 0), ("--mechanism", 1), ("--hash-values", 2), ("--json", 3)):

@@ -107,7 +107,8 @@ def test_a_mistake_is_told_with_its_place(path, text, message):
 
 # How people write `ROWS`, or another matrix, and the error for it; None if it is read.
 PANDAS = (
-    r"line 1 must be an input, got 0.*, 1.*, which looks like the header that pandas writes: .*"
+    r"line 1 must hold probabilities, got 0.*, 1.*, which looks like the header that pandas "
+    r"writes: .*"
 )
 NAMES = r"line \d.* must .*; delete the column that names or counts the lines"
 POINTS = "write decimal points, not commas$"
@@ -122,7 +123,7 @@ LAYOUTS = {
     "trailing tabs": (TEXT.replace(",", "\t").replace("\n", "\t\n"), None),
     "names of columns": (
         "yes,no,none\n" + TEXT,
-        "line 1 must be an input, got the header 'yes, no",
+        "line 1 must hold probabilities, got the header 'yes, no",
     ),
     "two columns of pandas": ("0,1\n0.9,0.1\n0.2,0.8\n", PANDAS + "on another line$"),
     "float columns of pandas": ("0.0,1.0\n0.9,0.1\n0.2,0.8\n", PANDAS + "on another line$"),

@@ -1,11 +1,15 @@
 """What figures say of their lines and panels, from the configuration."""
 
 import copy
+from dataclasses import dataclass
 
 import pytest
 
+import shufflebounds as sb
 from reproduction.configuration import checks
 from reproduction.configuration.sentences import ConfigError
+from shufflebounds.curves.plotting.looks import line_look
+from shufflebounds.randomizers import registry
 
 
 def config(**changes):
@@ -70,6 +74,26 @@ def test_single_reports_are_told_from_joint_ones_where_both_are_drawn():
         "blanket, 4-joint",
     ]
     assert labels(grid("upper", "lower")) == ["blanket", "lower bound"]
+
+
+def test_mechanisms_of_other_packages_are_told_apart(monkeypatch):
+    """They have no looks of their own. Neither do new bounds."""
+    monkeypatch.setattr(registry, "_registered", {})
+    mechanisms = {"krr": {"type": "krr", "k": 10}, "blh": {"type": "blh"}}
+    for name in ("one", "two"):
+        own = dataclass(frozen=True)(type(name, (sb.RAPPOR,), {"__annotations__": {}}))
+        registry.register(name, own)
+        mechanisms[name] = {"type": name}
+    parts = {"mechanisms": mechanisms, "curves": {"upper": {"bound": "blanket"}}}
+    parts["experiments"] = {
+        name: {"mechanism": name, "regimes": ["low"], "curves": ["upper"]} for name in mechanisms
+    }
+    names = ("one", "krr", "two", "blh")
+    drawn = layout(lines(*((name, "upper") for name in names)), **parts)
+    looks = [line.look for line in drawn.lines]
+    assert len({look.color for look in looks}) == 4
+    assert looks[0].marker != looks[2].marker
+    assert looks[1] == line_look("blanket", "krr")
 
 
 def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():

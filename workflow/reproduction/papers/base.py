@@ -71,6 +71,11 @@ class Research:
         """Names of the claims that curves decide."""
         return tuple(claim["name"] for claim in self._yaml["claims"] if not claim.get("timed"))
 
+    @property
+    def citation(self) -> str:
+        """The authors and the year, such as Girgis et al. 2021."""
+        return str(self._yaml["citation"])
+
     def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
         """The introduction of the page of claims, as Markdown, and all claims.
 

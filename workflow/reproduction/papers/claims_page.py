@@ -29,7 +29,9 @@ HEADER = ("claim", "the paper says", "verdict")
 MAX_LISTED_VALUES = 6
 
 
-def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]) -> str:
+def text(
+    citation: str, introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]
+) -> str:
     """The page: the paper, the run, the rules, a summary and a section for each claim.
 
     `judged` is what `judging.check` returns for `evidence`.
@@ -44,7 +46,7 @@ def text(introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidenc
         for row in rows
     ]
     parts = [
-        "# The paper's claims, measured\n",
+        f"# Claims of {citation}, measured\n",
         f"{introduction.strip()} This page is generated from the curves of this repository.\n",
         f"{_run(evidence)}\n",
         RULES,

@@ -23,16 +23,17 @@ import vl_convert
 from matplotlib.markers import MarkerStyle
 
 from shufflebounds.core.enclosure import outward
-from shufflebounds.curves.plotting.descriptions import alternative_text
+from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
 from shufflebounds.curves.plotting.figures import figure
-from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
-from shufflebounds.curves.plotting.texts import plain, three_digits
+from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.curves.plotting.texts import plain, three_digits, wrapped
 
 # Height of a panel of curves, and of a row of a map, in pixels.
 PANEL_HEIGHT = 200
 CELL_HEIGHT = 26
+# Characters of a line below a map, which may be as narrow as a quarter of a page.
+MAP_TITLE_WIDTH = 30
 # Longest name along an axis, in pixels.
 MAX_NAME_WIDTH = 170
 # Pixels of an inch, and of a point.
@@ -72,9 +73,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     views, is_map = sheet.views, sheet.is_map
     if sheet.is_diagram:
         return _picture(sheet, caption)
-    styles = {
-        name: _style(line.look) for view in views for line, _, name in _lines_with_names(view)
-    }
+    styles = {name: _style(line.look) for view in views for line, _, name in lines_with_names(view)}
     panels = [
         _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
         for i, view in enumerate(views)
@@ -91,7 +90,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
                 "row": plain(view.y_label) if is_map else "curve",
                 "value": plain(sheet.quantity if is_map else view.y_label),
                 "rows": list(map(plain, view.y_ticks[::-1]))
-                or [name for _, _, name in _lines_with_names(view)],
+                or [name for _, _, name in lines_with_names(view)],
             }
             for view in views
         ],
@@ -134,14 +133,6 @@ def _title(view: View) -> str:
     return plain(", ".join(view.title))
 
 
-def _lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
-    """Each line with its name: its own where the label is empty or repeats."""
-    labels = [line.label for line, _ in view.lines]
-    for line, curve in view.lines:
-        is_vague = not line.label or labels.count(line.label) > 1
-        yield line, curve, plain(line.name if line.name and is_vague else line.label)
-
-
 def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.LayerChart:
     """A band, lines, their markers, and the point that is nearest to the pointer."""
     y_scale = _scale(view.y_log)
@@ -154,11 +145,14 @@ def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.L
         scale=_scale(view.x_log),
         axis=alt.Axis(format="~g", labelFlush=True, labelSeparation=8, tickCount=8),
     )
-    y = alt.Y(
-        "y:Q",
-        title=plain(view.y_label),
-        scale=y_scale,
-        axis=alt.Axis(format="~g", labelExpr=unit, tickCount=5),
+    y, bottom = (
+        alt.Y(
+            f"{field}:Q",
+            title=plain(view.y_label),
+            scale=y_scale,
+            axis=alt.Axis(format="~g", labelExpr=unit, tickCount=5),
+        )
+        for field in ("y", "bottom")
     )
 
     def by_curve(channel: Any, part: str) -> Any:
@@ -204,7 +198,7 @@ def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.L
         band = base.transform_filter("isValid(datum.top)").mark_area(
             clip=True, aria=False, color=BAND
         )
-        layers.insert(0, band.encode(y2="top:Q"))
+        layers.insert(0, band.encode(y=bottom, y2="top:Q"))
     return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view))
 
 
@@ -214,32 +208,34 @@ def _scale(is_log: bool) -> alt.Scale:
     return alt.Scale(zero=False, nice=False, padding=6)
 
 
-def _visible(view: View, curve: Drawn) -> list[float | None]:
-    """What the y axis of a panel can show of a curve."""
-    is_visible = np.isfinite(curve.y) & ((curve.y > 0.0) | (not view.y_log))
+def _visible(view: View, values: FloatArray) -> list[float | None]:
+    """What the y axis of a panel can show of some values."""
+    is_visible = np.isfinite(values) & ((values > 0.0) | (not view.y_log))
     return [
         float(f"{y:.5g}") if visible else None
-        for y, visible in zip(curve.y.tolist(), is_visible, strict=True)
+        for y, visible in zip(values.tolist(), is_visible, strict=True)
     ]
 
 
 def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
     """Yield the points of all lines of a panel, thick lines first, since later ones lie over them.
 
-    Those of the lower end of a band have its upper end as ``top``.
+    Those of the lower end of a band have its edges as ``bottom`` and ``top``.
     """
-    lowest, top = view.band or (None, None)
-    for line, curve, name in sorted(
-        _lines_with_names(view), key=lambda entry: -entry[0].look.width
-    ):
+    edges = [_visible(view, edge) for edge in view.band_edges()] if view.band else []
+    for line, curve, name in sorted(lines_with_names(view), key=lambda entry: -entry[0].look.width):
         step = max(1, curve.x.size // MARKERS)
-        tops = _visible(view, top) if top and curve is lowest else [None] * curve.x.size
-        for i, (y, top_) in enumerate(zip(_visible(view, curve), tops, strict=True)):
+        is_lowest = view.band is not None and curve is view.band[0]
+        bottoms, tops = edges if is_lowest else [[None] * curve.x.size] * 2
+        for i, (y, bottom, top) in enumerate(
+            zip(_visible(view, curve.y), bottoms, tops, strict=True)
+        ):
             point = {
                 "curve": name,
                 "x": float(f"{curve.x[i]:.6g}"),
                 "y": y,
-                "top": top_,
+                "bottom": bottom,
+                "top": top,
                 "value": _value(view, sheet, curve, i),
                 "is_marked": (line.look.marker and i % step == 0) or None,
             }
@@ -273,8 +269,9 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
     columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
+    x_title = [plain(sheet.x_label), *wrapped(plain(sheet.numbers), MAP_TITLE_WIDTH).split("\n")]
     base = alt.Chart().encode(
-        x=alt.X("x:N", title=plain(sheet.x_label), sort=columns, axis=WORDS),
+        x=alt.X("x:N", title=x_title, sort=columns, axis=WORDS),
         y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),
     )
     scale = alt.Scale(type="log", domain=ends, range=[MAP_START, MAP_COLOR])

@@ -5,9 +5,12 @@ All of them are made of the configuration's values and of what is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from shufflebounds.curves.plotting.sheets import Sheet, View
+from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.curves.plotting.texts import plain, three_digits
 
 # What LaTeX takes for a command.
@@ -37,8 +40,17 @@ def latex_text(text: str) -> str:
 def alternative_text(sheet: Sheet) -> str:
     """What a figure shows, for those who do not see it: its panels, lines and their ends."""
     panels = " ".join(panel_text(view) for view in sheet.views)
-    what = "A diagram" if sheet.views[0].boxes else "Along the x axis"
-    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {panels}").replace("\n", " ")
+    what = "A diagram" if sheet.is_diagram else "Along the x axis"
+    cells = f"{sheet.numbers}. " if sheet.is_map else ""
+    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {cells}{panels}").replace("\n", " ")
+
+
+def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
+    """Yield each line with its label, or with its own name if the label is empty or repeats."""
+    labels = [line.label for line, _ in view.lines]
+    for line, curve in view.lines:
+        is_vague = not line.label or labels.count(line.label) > 1
+        yield line, curve, plain(line.name if line.name and is_vague else line.label)
 
 
 def panel_text(view: View) -> str:
@@ -56,11 +68,9 @@ def panel_text(view: View) -> str:
         smallest, largest = float(np.nanmin(cells)), float(np.nanmax(cells))
         return f"{title}: a map of {three_digits(smallest)} to {three_digits(largest)}."
     ends = []
-    for line, curve in view.lines:
+    for _, curve, name in lines_with_names(view):
         y = curve.y[np.isfinite(curve.y)]
-        ends.append(
-            f"{line.name or line.label} {three_digits(float(y[-1])) if y.size else 'nowhere'}"
-        )
+        ends.append(f"{name} {three_digits(float(y[-1])) if y.size else 'nowhere'}")
     return f"{title}, {view.y_label} at the right end: {'; '.join(ends)}."
 
 

@@ -259,8 +259,7 @@ def _plot(ax: Axes, view: View) -> None:
     y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
     _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
     if view.band:
-        lower, upper = view.band
-        ax.fill_between(lower.x, lower.y, upper.y, color=BAND, linewidth=0.0)
+        ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
         ax.plot(
             curve.x,
@@ -442,7 +441,7 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
 
 
 def _key(sheet: Sheet, width: float) -> str:
-    """What the letters of maps stand for."""
+    """Return what the numbers and the letters of maps stand for, in lines below the axis."""
     labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
-    key = "; ".join(f"{label[0]}: {label}" for label in labels if label)
-    return f"\n{_broken(key, width)}" if key else ""
+    letters = "; ".join(f"{label[0]}: {label}" for label in labels if label)
+    return "".join(f"\n{_broken(text, width)}" for text in (sheet.numbers, letters) if text)

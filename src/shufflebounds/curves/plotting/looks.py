@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.registry import BOUNDS
+
 # Lines of at most this many bounds or mechanisms fit in a panel.
 MAX_LINES = 6
 # Colours of what is no line: the band between two bounds, grid lines, text.
@@ -105,6 +108,9 @@ BOUND_LOOKS = {
     "goal": Look(_DARK, FINE_DASHED, 0.9),
 }
 
+# Bounds that have no look of their own. Several of them in a panel differ by their variants.
+_OTHER_BOUND = Look(_TEAL, FINE_DASHED, marker="8")
+
 # Colours of families of mechanisms, and the marker of each member.
 _FAMILIES = {
     "#0072b2": {"krr": "o", "dump": "P"},
@@ -133,6 +139,14 @@ def mechanism_look(name: str) -> Look:
     return MECHANISM_LOOKS.get(name, _OTHER_MECHANISM)
 
 
+def bound_look(name: str) -> Look:
+    """Return the look of a bound; all that have none of their own look alike."""
+    if name in BOUND_LOOKS:
+        return BOUND_LOOKS[name]
+    is_unproven = name in BOUNDS and BOUNDS[name].kind is Kind.UNPROVEN
+    return unproven(_OTHER_BOUND) if is_unproven else _OTHER_BOUND
+
+
 def unproven(look: Look) -> Look:
     """The same look for what is not proven."""
     return replace(look, color=_UNPROVEN, dashes=DOTTED)
@@ -149,14 +163,20 @@ def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
         The type of its mechanism, if the lines of the figure are to be told apart by their
         mechanisms.
     variant
-        How many lines of the figure have the same bound and mechanism and come before this one,
-        such as other numbers of joint reports. All but the first have markers of their own.
+        How many lines of the figure have the same look and come before this one, such as other
+        numbers of joint reports. All but the first have markers of their own. Mechanisms and bounds
+        that have no look of their own have colours of their own, too.
     """
-    look = BOUND_LOOKS[bound]
+    look = bound_look(bound)
     if mechanism:
         own = mechanism_look(mechanism)
         look = replace(look, color=own.color, marker=own.marker)
     if variant:
         free = [marker for marker in _VARIANTS if marker != look.marker]
         look = replace(look, marker=free[(variant - 1) % len(free)])
+        is_known = mechanism in MECHANISM_LOOKS if mechanism else bound in BOUND_LOOKS
+        if not is_known and not look.is_hollow:
+            # The families that are drawn least often come first.
+            colors = [*_FAMILIES][-2::-1]
+            look = replace(look, color=colors[(variant - 1) % len(colors)])
     return look

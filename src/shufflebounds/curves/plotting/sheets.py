@@ -152,6 +152,20 @@ class View:
         low, high = self.y_limits or (-math.inf, math.inf)
         return bool(((curve.y >= low) & (curve.y <= high)).any())
 
+    def band_edges(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper edge of the band, (P,) each; NaN where it has no place.
+
+        A logarithmic axis does not show 0: a band that begins there begins where the axis does.
+        """
+        assert self.band is not None
+        bottom, top = (curve.y for curve in self.band)
+        if not self.y_log:
+            return bottom, top
+        drawn_y = np.concatenate([curve.y for _, curve in self.lines])
+        floor = self.y_limits[0] if self.y_limits else float(drawn_y[drawn_y > 0.0].min())
+        top = np.where(top > 0.0, top, np.nan)
+        return np.where(bottom <= 0.0, np.minimum(floor, top), bottom), top
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -179,6 +193,11 @@ class Sheet:
     def is_map(self) -> bool:
         """Whether its panels are maps."""
         return bool(self.views[0].y_ticks)
+
+    @property
+    def numbers(self) -> str:
+        """What the numbers in the cells of its maps are."""
+        return f"Numbers: {self.quantity}"
 
     @property
     def is_diagram(self) -> bool:

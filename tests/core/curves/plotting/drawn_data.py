@@ -104,6 +104,15 @@ def data(layout, x=(1000, 3162, 10_000, 31_623, 100_000), axis="n"):
     return pd.concat(tables, ignore_index=True)
 
 
+def vanishing():
+    """δ against ε of a blanket and a lower bound that is 0 from the third point on; the table."""
+    layout = grid(curves=["upper", "lower"], quantity="delta", x="eps")
+    frame = data(layout, (0.1, 0.2, 0.4, 0.8, 1.0), "eps")
+    frame["delta_upper"] = 2 * [1e-3, 1e-9, 1e-15, 1e-240, 0.0]
+    frame["delta_lower"] = 2 * [1e-4, 1e-10, 0.0, 0.0, 0.0]
+    return frame, layout
+
+
 def rows_of(frame, name):
     here = (frame["experiment"] == name.experiment) & (frame["regime"] == name.regime)
     return frame[here & (frame["curve"] == name.curve)]

@@ -10,7 +10,7 @@ from functools import cache
 import browsers
 import numpy as np
 import pytest
-from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of
+from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of, vanishing
 
 from reproduction.papers.su2026.amplification_law import law_sheet
 from shufflebounds.curves.plotting import charts
@@ -89,6 +89,23 @@ def test_an_absent_end_stays_absent_and_what_cannot_be_drawn_is_left_out():
     # No point of a logarithmic axis, but a value all the same.
     assert "y" not in points[1]
     assert points[1]["value"] == "at most 0"
+
+
+def test_the_band_lies_between_its_bounds_where_the_lower_one_is_0():
+    frame, layout = vanishing()
+    chart = charts.chart(of_curves(frame, layout))
+    points = own_points(chart, 0, "lower bound")
+    band = [(point["x"], point.get("bottom"), point.get("top")) for point in points]
+    assert band == [
+        (0.1, 1e-4, 1e-3),
+        (0.2, 1e-10, 1e-9),
+        (0.4, 1e-20, 1e-15),
+        (0.8, 1e-240, 1e-240),
+        (1.0, None, None),
+    ]
+    area = chart["concat"][0]["layer"][0]
+    assert area["mark"]["type"] == "area"
+    assert [area["encoding"][end]["field"] for end in ("y", "y2")] == ["bottom", "top"]
 
 
 def test_panels_and_curves_are_called_as_in_the_printed_figure():

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from drawn_data import data, grid, line, overlay, panel, row, with_ratio
+from drawn_data import data, grid, line, overlay, panel, row, vanishing, with_ratio
 
 from shufflebounds.curves.plotting import descriptions, figures
 from shufflebounds.curves.plotting.looks import line_look
@@ -75,12 +75,32 @@ def test_what_is_not_proven_is_hollow():
     assert drawn.get_markerfacecolor() == "white"
 
 
+def test_the_band_lies_between_its_bounds_where_the_lower_one_is_0():
+    frame, layout = vanishing()
+    [ax, *_] = figures.figure(of_curves(frame, layout)).axes
+    [band] = ax.collections
+    vertices = np.concatenate([path.vertices for path in band.get_paths()])
+    upper = {0.1: 1e-3, 0.2: 1e-9, 0.4: 1e-15, 0.8: 1e-240}
+    lower = {0.1: 1e-4, 0.2: 1e-10, 0.4: 0.0, 0.8: 0.0}
+    assert set(vertices[:, 0]) == set(upper)
+    assert all(lower[x] <= y <= upper[x] for x, y in vertices.tolist())
+    # It reaches up to the upper bound, and down to the axis where nothing but 0 is below.
+    for x, edge in upper.items():
+        assert max(vertices[vertices[:, 0] == x, 1]) == edge
+    assert min(vertices[vertices[:, 0] == 0.4, 1]) == ax.get_ylim()[0]
+
+
 def test_texts_beside_a_figure_say_what_it_shows():
     layout = with_ratio()
     sheet = of_curves(data(layout), layout)
     text = descriptions.markdown(sheet, "At 5 % of δ = 10⁻⁶.")
     assert text.startswith("**A figure.** At 5 % of δ = 10⁻⁶.\n\nAlt text: A figure. ")
     assert "number of users n" in text
+    # The wording of the configuration, as in the legend, and not the name that it replaces.
+    worded = row(panel(line(label="my words", name="10-RR: blanket"), line("clone")))
+    text = descriptions.alternative_text(of_curves(data(worded), worded))
+    assert "my words " in text
+    assert "10-RR: blanket" not in text
     assert descriptions.latex(sheet, "At 5 % of δ = 10⁻⁶.").startswith(
         r"\caption{A figure. At 5 \% of $\delta$ = 10$^{-}$$^{6}$.}"
     )

@@ -13,13 +13,17 @@ from repository import ROOT
 from reproduction.configuration import checks
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.curves import curve
+from shufflebounds.curves.plotting import looks as looks_module
 from shufflebounds.curves.plotting.looks import (
     BOUND_LOOKS,
     INK,
     MAP_COLOR,
     MAX_LINES,
     MECHANISM_LOOKS,
+    line_look,
 )
+from shufflebounds.curves.plotting.sheets import SMALLEST_DELTA
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers.registry import mechanism_names
 
@@ -99,8 +103,23 @@ def test_numbers_stand_out_from_the_darkest_cell_of_a_map():
     assert contrast(INK, MAP_COLOR) >= 4.5
 
 
-def test_every_bound_has_a_look():
-    assert set(BOUNDS) <= set(BOUND_LOOKS)
+def test_what_has_no_look_of_its_own_is_told_apart():
+    """Such as a new bound, or mechanisms of another package."""
+    for names in ({"bound": "mine"}, {"bound": "blanket", "mechanism": "mine"}):
+        looks = [line_look(**names, variant=variant) for variant in range(6)]
+        assert len({look.color for look in looks}) >= 5
+        assert len({look.marker for look in looks}) == 6
+        assert not {(look.color, look.marker) for look in looks} & {
+            (look.color, look.marker) for look in MECHANISM_LOOKS.values()
+        }
+        assert all(contrast(look.color) >= 3.0 for look in looks)
+    assert line_look("mine") not in BOUND_LOOKS.values()
+
+
+def test_a_new_formula_that_is_not_proven_is_dotted(monkeypatch):
+    unproven = next(bound for bound in BOUNDS.values() if bound.kind is Kind.UNPROVEN)
+    monkeypatch.setattr(looks_module, "BOUNDS", {**BOUNDS, "mine": unproven})
+    assert all(line_look("mine", variant=variant).is_hollow for variant in range(3))
 
 
 @pytest.mark.parametrize("deficiency", DEFICIENCIES)
@@ -162,6 +181,52 @@ def test_captions_follow_an_edit_of_the_configuration():
             assert "δ = 10" not in figure["caption"]
 
 
+# What is numbered, such as a theorem; and numbers as texts write them.
+NUMBERED = re.compile(
+    r"(Theorem|Corollary|Figure|Section|Algorithm)s? \d+(\.\d+)*((, | and )\d+\.\d+)*"
+)
+NUMBERS = re.compile(r"(?<!\w)(?:\d{1,3}(?: \d{3})+|10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+|\d+(?:\.\d+)?)")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+# Numbers of papers' formulas, of levels of 64 and 2048 values, and of the axis of δ.
+OTHER_NUMBERS = {
+    ("su2026", "algorithm7"): {1200.0},
+    ("wang2024", "fig4"): {32.0},
+    ("wang2024", "fig5_64"): {6.0},
+    ("wang2024", "fig5_2048"): {11.0},
+    ("deployment", "profile"): {SMALLEST_DELTA},
+}
+
+
+def number_in(text):
+    if text[2:].translate(RAISED) == text[2:]:
+        return float(text.replace(" ", ""))
+    return float(f"1e{text[2:].translate(RAISED)}")
+
+
+def settings_in(entry):
+    """Every number of a configuration, but those in texts."""
+    if isinstance(entry, dict):
+        texts = ("title", "caption", "source", "label")
+        for key, value in entry.items():
+            yield from () if key in texts else settings_in(value)
+    elif isinstance(entry, list):
+        for value in entry:
+            yield from settings_in(value)
+    elif isinstance(entry, int | float) and not isinstance(entry, bool):
+        yield float(entry)
+
+
+@pytest.mark.parametrize("paper", CONFIG["papers"])
+def test_titles_and_captions_hold_settings_and_no_results(paper):
+    """A result that is typed there would go on to stand there when an edit makes it false."""
+    settings = {0.0, 1.0, 2.0, *settings_in(CONFIG[paper])}
+    for name, figure in CONFIG[paper].get("figures", {}).items():
+        text = " ".join(f"{figure['title']} {figure['caption']}".split())
+        numbers = {number_in(found[0]) for found in NUMBERS.finditer(NUMBERED.sub("", text))}
+        assert numbers <= settings | OTHER_NUMBERS.get((paper, name), set()), name
+        assert "%" not in text, name
+
+
 @each_layout
 def test_only_what_is_not_proven_is_dotted(paper, name):
     for line in papers()[paper].figures[name].lines:
@@ -199,6 +264,19 @@ def test_captions_tell_what_a_bound_at_eps0_means():
 def test_the_picture_of_the_readme_is_the_figure_of_the_configuration():
     with Image.open(ROOT / "docs" / "fig2.png") as picture:
         assert picture.text["Source"] == papers()["su2026"].figures["fig2"].digest
+
+
+def test_the_map_of_all_mechanisms_has_a_true_title():
+    """At ε₀ = 4, OUE gains most over the stronger clone, and Duchi gains nothing."""
+    paper = papers()["mechanisms"]
+    ends = {
+        name.experiment: curve.compute(name, paper.curves[name]).enclosures
+        for name in paper.figures["all"].curves
+        if name.regime == "four"
+    }
+    oue, clone = ends.pop("oue"), ends.pop("clones")
+    assert all((oue.upper < other.upper).all() for other in ends.values())
+    np.testing.assert_allclose(ends["duchi"].upper, clone.upper, rtol=1e-3)
 
 
 def test_every_mechanism_that_ships_is_drawn():

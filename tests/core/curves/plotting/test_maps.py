@@ -5,7 +5,7 @@ import pytest
 
 import shufflebounds as sb
 from reproduction.papers.accuracy import BestMechanisms
-from shufflebounds.curves.plotting import charts, figures
+from shufflebounds.curves.plotting import charts, descriptions, figures
 
 CODE = BestMechanisms.load_code()
 
@@ -75,3 +75,11 @@ def test_its_chart_names_rows_and_columns_and_holds_the_numbers(sheet):
         ("64", "100", "1.10 m"),
     ]
     assert cells[1]["value"] == "1.50 Randomized response"
+
+
+def test_a_map_says_what_its_numbers_are(sheet):
+    words = "Numbers: squared error over that of a trusted curator"
+    assert words in figures.figure(sheet).get_supxlabel().replace("\n", " ")
+    for panel in charts.chart(sheet)["concat"]:
+        assert words in " ".join(panel["layer"][0]["encoding"]["x"]["title"])
+    assert f"{words}. (a) ε = 0.2: a map of" in descriptions.alternative_text(sheet)

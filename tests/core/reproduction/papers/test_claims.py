@@ -1,5 +1,6 @@
 """Claims: what is measured, when it counts as reproduced, and the page that says so."""
 
+import inspect
 import math
 
 import numpy as np
@@ -406,7 +407,7 @@ def test_an_epsilon_of_zero_is_no_division_by_zero():
 
 
 # Claims about points that no curve shows.
-COMPUTED = ("uniform_others", "four_point_clone")
+COMPUTED = ("uniform_others", "four_point_clone", "strictly_tighter")
 
 
 def test_an_empty_frame_is_not_measured():
@@ -428,6 +429,9 @@ def test_every_claim_has_a_judge_or_says_that_it_has_no_measure(paper):
     for claim in claims:
         has_measure = claim.compare is not None or claim.function is not None
         assert has_measure != claim.measure.startswith("None: ")
+        if claim.function is not None:
+            (data,) = inspect.signature(claim.function).parameters.values()
+            assert data.annotation == ("pd.DataFrame" if claim.timed else "Evidence")
 
 
 TWO = {kind: {"bound": "upper", "others": ["clone"]} for kind in ("saves", "exceeds")}
@@ -442,7 +446,8 @@ def test_a_claim_without_one_measure_is_refused(fields):
 
 def page(curves, seconds=None):
     shown = {name: evidence(frame) for name, frame in curves.items()}
-    return claims_page.text(INTRODUCTION, judging.check(CLAIMS, shown, seconds), shown)
+    judged = judging.check(CLAIMS, shown, seconds)
+    return claims_page.text("Su, Cheng and Wang 2026", INTRODUCTION, judged, shown)
 
 
 def test_the_page_and_the_table_have_every_claim():
@@ -485,4 +490,4 @@ def test_the_page_in_docs_is_of_these_claims():
     for claim in CLAIMS:
         assert f"| [{claim.name}](#{claim.name}) | {claim.words} |" in text
         assert f"Measure: {claim.measure}" in text
-    assert text.count(f"**{NOT_MEASURED}**") == 1  # of a program that is not run
+    assert text.count(f"**{NOT_MEASURED}**") == 2  # of programs that are not run

@@ -87,7 +87,8 @@ def best_mechanisms_page(frame: pd.DataFrame) -> Page:
             ("krr", lambda row: three_digits(row["krr"])),
         ],
         title="The mechanism with the least error",
-        above="Total squared error of a histogram over that of a trusted curator, at equal "
+        above="Total squared error of a histogram over that of a trusted curator, who adds "
+        "geometric or Gaussian noise to every count, whichever is better, at equal "
         rf"certified $(\varepsilon,\delta)$, $\delta$ = {first['delta']:g}{cap}: of the best "
         "mechanism, of the next one and of randomized response.",
     )

@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
 from reproduction.papers.tables import Context
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -75,7 +75,7 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
 
     e^{ε₀} is the largest ratio of a to b. Each end has the relative accuracy `rtol`.
     """
-    certified = single_shuffle.epsilon(decomposition, n, delta)
+    certified = questions.epsilon(decomposition, n, delta)
     step = float(np.max(decomposition.a / decomposition.b) - 1.0) / 1000.0
     low, high = (
         _solve(decomposition, n, step, delta, near=near, up=up, rtol=rtol)
@@ -124,8 +124,8 @@ def algorithm7_table(parameters: AlgorithmSeven, context: Context) -> pd.DataFra
         randomizer = context.mechanisms[name].randomizer(eps0)
         step = math.expm1(eps0) / printed_divisor(eps0)
         blanket, pair = randomizer.blanket(), randomizer.dataset_pair()
-        upper = single_shuffle.epsilon(blanket, n, delta).upper
-        lower = single_shuffle.epsilon(pair, n, delta).lower
+        upper = questions.epsilon(blanket, n, delta).upper
+        lower = questions.epsilon(pair, n, delta).lower
         start = time.process_time()
         above = _solve(blanket, n, step, delta, near=upper, up=True)
         seconds = time.process_time() - start

@@ -44,7 +44,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
 from shufflebounds.randomizers.description import CompositionOf, Mechanism
-from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.discrete import KRR, HadamardResponse
+from shufflebounds.randomizers.laplace import Laplace
 
 # The least size of a domain that the paper calls nearly unbounded.
 LARGE_DOMAIN = 5
@@ -56,6 +57,19 @@ OVER_DOMAINS: Mapping[str, Callable[..., Randomizer]] = {"BLH": BLH, "RAPPOR": R
 MECHANISMS: Mapping[str, Callable[[float], Randomizer]] = {
     "10-RR": partial(KRR, 10),
     **OVER_DOMAINS,
+}
+
+# Mechanisms whose GPARV Table 1 lists.
+CATEGORICAL: Mapping[str, Callable[[float], Randomizer]] = {
+    **MECHANISMS,
+    "Hadamard response": HadamardResponse,
+}
+
+# Mechanisms that the blanket is compared with the standard clone for.
+BESIDE_CLONE: Mapping[str, Callable[[float], Randomizer]] = {
+    "2-RR": partial(KRR, 2),
+    **CATEGORICAL,
+    "Laplace": Laplace,
 }
 
 # The paper's two ε₀, its numbers of users, and its δ.
@@ -181,9 +195,8 @@ def worst_dataset(_: Evidence) -> Judgement:
         randomizer = KRR(k, eps0)
         third = epsilon(randomizer.dataset_pairs()["third"], n, delta)
         worst = enumerated(randomizer, n, delta=delta)
-        few.append(
-            (worst.enclosure.lower / third.upper - 1.0, f"{k}-RR, ε₀ = {eps0:g}, n = {n}", worst)
-        )
+        where = f"{k}-RR, ε₀ = {eps0:g}, n = {n}, δ = {delta:g}"
+        few.append((worst.enclosure.lower / third.upper - 1.0, where, worst))
     for (name, make), eps0, n in itertools.product(MECHANISMS.items(), LEVELS, USERS):
         pairs = make(eps0).dataset_pairs()
         third, first = (epsilon(pairs[dataset], n, DELTA) for dataset in ("third", "x1"))
@@ -195,8 +208,8 @@ def worst_dataset(_: Evidence) -> Judgement:
         [share <= 0.0 for share in (*(case[0] for case in few), *many.values())],
         "settings",
         f"ε of another dataset is up to {percentage(largest_share, up=False)} larger for few "
-        f"users, and up to {percentage(many[largest_setting], up=False)} for n ≥ 1000 if all "
-        "others hold x₁¹",
+        f"users, and up to {percentage(many[largest_setting], up=False)} for n ≥ 1000 and "
+        f"δ = {DELTA:g} if all others hold x₁¹",
         f"largest: {setting}, where the victim holds {worst.victim[0]} or {worst.victim[1]} "
         f"and of the others {others}; of many users: {largest_setting}",
     )
@@ -226,6 +239,47 @@ def _gparv_law(pair: Decomposition, eps: float) -> dict[float, float]:
         if mass > 1e-15:
             law[round(float(value), 9)] = law.get(round(float(value), 9), 0.0) + float(mass)
     return law
+
+
+def gparv_range(_: Evidence) -> Judgement:
+    """The mean and the range of the blanket's GPARV against Property 2, and its width.
+
+    Balle et al. have γ(e^{−ε₀} − e^{ε+ε₀}) ≤ L ≤ γ(e^{ε₀} − e^{ε−ε₀}) for L = γG.
+    """
+    holds, widths = [], []
+    for make, eps0, share in itertools.product(CATEGORICAL.values(), LEVELS, (0.0, 0.5, 0.9)):
+        e, scale = math.exp(eps0), math.exp(share * eps0)
+        values, masses = make(eps0).blanket().gparv(share * eps0)
+        low, high, slack = 1.0 - e * scale, e - scale, 1e-12 * e * scale
+        holds.append(
+            abs(float(values @ masses) - (1.0 - scale)) <= slack
+            and low - slack <= values.min() <= values.max() <= high + slack
+        )
+        widths.append((high - low) / (e - scale / e - 1.0 / e + scale * e))
+    return judge_cases(
+        holds,
+        "settings",
+        f"the range is {percentage(min(widths), up=False)} to {percentage(max(widths), up=True)} "
+        "of the one that Balle et al. give",
+    )
+
+
+def five_values(_: Evidence) -> Judgement:
+    """Numbers of values of the blanket's GPARV at ε₀/10, of mechanisms on categorical data."""
+    sizes = {
+        name: max(len(_gparv_law(make(eps0).blanket(), eps0 / 10.0)) for eps0 in LEVELS)
+        for name, make in CATEGORICAL.items()
+    }
+    listed = ", ".join(f"{size} ({name})" for name, size in sizes.items())
+    return judge_cases([size <= 5 for size in sizes.values()], "mechanisms", f"{listed} values")
+
+
+def below_clone(_: Evidence) -> pd.DataFrame:
+    """1 − ε(blanket) / ε(standard clone) of mechanisms."""
+    return pd.DataFrame(
+        _point(name, eps0, n, make(eps0).blanket(), standard_clone(eps0))
+        for (name, make), eps0, n in itertools.product(BESIDE_CLONE.items(), LEVELS, USERS)
+    )
 
 
 def lower_domain(_: Evidence) -> Judgement:
@@ -435,6 +489,9 @@ MEASURES: Mapping[str, Measure] = {
     "lower_support": lower_support,
     "lower_domain": lower_domain,
     "limit_rate": limit_rate,
+    "gparv_range": gparv_range,
+    "five_values": five_values,
+    "strictly_tighter": below_clone,
     "uniform_others": uniform_others,
     "four_point_clone": four_point_clone,
     "dependent_counts": dependent_counts,

@@ -162,7 +162,9 @@ def finite_table(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
     sizes |= {"krr": f"k = {parameters.k}", "hadamard": f"D = {size}, K = {columns}"}
     printed = (
         f"the paper prints ${COMMON}$ for any D, the limit K → ∞. "
-        "K is the number of columns, the least power of 2 above D"
+        "K is the number of columns, the least power of 2 above D. Row 0 of the D × D matrix in "
+        "the paper's appendix is all ones: it has a normalization of its own, and with it the "
+        "blanket is not uniform, as the paper says it is"
     )
     notes = {("hadamard", quantity): printed for quantity in "qr"}
     return _decomposition_frame(

@@ -2,10 +2,10 @@
 
 All upper bounds are decompositions in the sense of the paper's general clone (Definition 7) and
 differ in what they know: the standard clone knows ε₀, the coarsened one also R(x₁⁰) and R(x₁¹) of
-the randomizer at hand, the blanket all of it. The more is known, the smaller is D, and none of
-them is below the lower bound of a concrete dataset pair. The stronger clone
-(docs/variation-ratio.md) knows ε₀ alone and makes the best of it; it lies between the standard
-clone and the blanket, and on either side of the coarsened one.
+the randomizer at hand, the blanket all of it. D falls in this order, and none of them is below the
+lower bound of a concrete dataset pair. The stronger clone (docs/variation-ratio.md) knows ε₀ alone
+and makes the best of it; it lies between the standard clone and the blanket, and on either side of
+the coarsened one, which may know more and be larger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pandas as pd
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import Hierarchy
 from reproduction.papers.tables import Context
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.bounds.clones import coarsened_clone
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.enclosure import Enclosure
@@ -72,7 +72,7 @@ def hierarchy_table(parameters: Hierarchy, context: Context) -> pd.DataFrame:
         )
         try:
             enclosures = {
-                bound: single_shuffle.epsilon(pair, n, delta, rtol=context.numerics.rtol)
+                bound: questions.epsilon(pair, n, delta, rtol=context.numerics.rtol)
                 for bound, pair in zip(BOUNDS, bounds, strict=True)
             }
         except ArithmeticError as error:

@@ -118,7 +118,8 @@ def calibrations_page(frame: pd.DataFrame) -> Page:
         above=f"{first['values']} values, $n$ = {first['n']}, $\\delta$ = {first['delta']:g}. On "
         "the left the authors' number $l$ of hash values and $\\varepsilon_0$, the "
         "$\\varepsilon$ that is certified for them, and their total squared error over that of a "
-        "trusted curator; on the right the best $l$, and the largest $\\varepsilon_0$ that is "
+        "trusted curator, who adds geometric or Gaussian noise to every count, whichever is "
+        "better; on the right the best $l$, and the largest $\\varepsilon_0$ that is "
         "certified.",
     )
 

@@ -16,11 +16,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reproduction.papers.judging import Judgement, Measure, judge_cases, percentage
-from reproduction.papers.points import Evidence, enclosures, point_table, renamed, saving
+from reproduction.papers.points import (
+    Evidence,
+    enclosures,
+    excess,
+    point_table,
+    renamed,
+    saving,
+)
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed, general_pair
 from reproduction.papers.wang2024.general_pair import PRINTED
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.clones import stronger_clone
@@ -32,6 +39,21 @@ from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
 from shufflebounds.randomizers.matching import Subset
 from shufflebounds.randomizers.windows import PrivUnit
+
+# The number of bisections that the paper trades for time, and the larger one.
+FEW, MANY = 10, 20
+
+# Values of ε₀ and numbers of users at which the Laplace mechanism is measured.
+LAPLACE_LEVELS, LAPLACE_USERS = (0.5, 1.0, 2.0, 3.0, 4.0), (10**4, 10**5)
+
+# Differences of summands that are rounding.
+ROUND_OFF = 1e-12
+
+# The law of a clone, which is of either kind.
+HALVES = np.array([0.5, 0.5])
+
+# The smallest subset size that Section 5 does not call extremal.
+SMALLEST_SIZE = 3
 
 # Values of ε₀ at which pairs are compared.
 LEVELS = (0.5, 1.0, 2.0, 4.0)
@@ -100,6 +122,15 @@ def tight_cases() -> dict[str, Cases]:
             for e in map(math.exp, LEVELS)
         ]
 
+    def caps(cap: float, overlap: float) -> Cases:
+        return [
+            (
+                variation_ratio(e, cap * (e - 1) / (cap * e + 1 - cap), e, published=True),
+                cap_pair(math.log(e), cap, overlap),
+            )
+            for e in map(math.exp, LEVELS)
+        ]
+
     def messages(protocols: Iterable[tuple[MultiMessage, float, float, float]]) -> Cases:
         return [
             (variation_ratio(p, beta, q, published=True), protocol.decomposition())
@@ -107,22 +138,25 @@ def tight_cases() -> dict[str, Cases]:
         ]
 
     return {
-        "GRR, d = 5": reports(lambda eps0: KRR(5, eps0), lambda e: (e - 1) / (e + 4)),
-        "1-subset, d = 5": reports(lambda eps0: Subset(eps0, 5, 1), lambda e: (e - 1) / (e + 4)),
-        "2-subset, d = 5": reports(
+        "GRR (d = 5)": reports(lambda eps0: KRR(5, eps0), lambda e: (e - 1) / (e + 4)),
+        "1-subset (d = 5)": reports(lambda eps0: Subset(eps0, 5, 1), lambda e: (e - 1) / (e + 4)),
+        "2-subset (d = 5)": reports(
             lambda eps0: Subset(eps0, 5, 2), lambda e: (e - 1) * 3 / (4 * e + 6)
         ),
         # A fixed, public hash function that tells the three inputs apart is 4-RR of the hashes.
-        "local hash, l = 4, fixed": reports(lambda eps0: KRR(4, eps0), lambda e: (e - 1) / (e + 3)),
-        "local hash, l = 4, random": reports(
+        "local hash (l = 4, fixed)": reports(
+            lambda eps0: KRR(4, eps0), lambda e: (e - 1) / (e + 3)
+        ),
+        "local hash (l = 4, random)": reports(
             lambda eps0: LocalHash(eps0, 4, 4), lambda e: (e - 1) / (e + 3)
         ),
         "Hadamard response": reports(
             lambda eps0: HadamardResponse(eps0, 3), lambda e: (e - 1) / (2 * e + 2)
         ),
-        "PrivUnit, cap 0.3": reports(
-            lambda eps0: PrivUnit(eps0, 0.3), lambda e: 0.3 * (e - 1) / (0.3 * e + 0.7)
-        ),
+        "PrivUnit (cap 0.3, on the circle)": caps(0.3, 0.0),
+        "PrivUnit (cap 1/4, on the sphere)": caps(0.25, 0.0),
+        # The cap at x*, half of the sphere, shares the same area with two opposite halves.
+        "PrivUnit (cap 1/2)": caps(0.5, 0.25),
         "Cheu and Zhilyaev": messages(
             (CheuZhilyaev(f), ((1 - f) / f) ** 2, 1 - 2 * f, (1 - f) / f) for f in (0.1, 0.25, 0.4)
         ),
@@ -134,6 +168,19 @@ def tight_cases() -> dict[str, Cases]:
             for d in (3, 5, 16)
         ),
     }
+
+
+def cap_pair(eps0: float, cap: float, overlap: float) -> Decomposition:
+    """The pair of Theorem 5.1 for PrivUnit, whose others hold a third direction x*.
+
+    The victim's caps are disjoint, and `overlap` is the area that each of them shares with the cap
+    around x*: 0 if three disjoint caps fit on the sphere. Areas are shares of the sphere.
+    """
+    first, second = PrivUnit(eps0, cap).matrix()
+    # A cap is e^{ε₀} times as dense as the rest, which is the density outside the cap around x*.
+    rare, common = first[1], first[0]
+    each = rare + (common - rare) * overlap / cap
+    return Decomposition(first, second, np.array([each, each, 1.0 - 2.0 * each]))
 
 
 def _is_extremal(case: tuple[Decomposition, Decomposition]) -> bool:
@@ -149,6 +196,60 @@ def group_masses(pair: Decomposition) -> NDArray[np.float64]:
             for masses in (pair.a, pair.b, pair.c)
         ]
     )
+
+
+def published_above_groups(evidence: Evidence) -> pd.DataFrame:
+    """ε(published pair) / ε(Theorem 5.1) − 1 of k-subset, where k ≥ `SMALLEST_SIZE`."""
+    shares = point_table(
+        excess(
+            *(
+                enclosures(evidence.curves, name)
+                for name in ("variation_ratio_published", "merged_lower_printed")
+            )
+        )
+    )
+    domains = {
+        name: int(mechanism.plain()["domain_size"])
+        for name, mechanism in evidence.mechanisms.items()
+        if mechanism.plain().get("type") == "subset"
+    }
+    is_large = [
+        name in domains and (Subset(eps0, domains[name]).subset_size or 0) >= SMALLEST_SIZE
+        for name, eps0 in zip(shares["mechanism"], shares["eps0"], strict=True)
+    ]
+    return shares[is_large]
+
+
+def laplace_groups(eps0: float) -> Decomposition:
+    """The pair of Theorem 5.1 for Laplace noise on [0, 1]: reports below and above 1/2.
+
+    Inputs 0 and 1 are the victim's, and x* = 1/2, from which both groups are equally likely.
+    """
+    below = -math.expm1(-eps0 / 2.0) / 2.0 + 0.5
+    return Decomposition(*np.array([[below, 1.0 - below], [1.0 - below, below], [0.5, 0.5]]))
+
+
+def laplace_above_groups(_: Evidence) -> pd.DataFrame:
+    """ε(published pair) / ε(Theorem 5.1) − 1 of Laplace noise on [0, 1]."""
+    rows = []
+    for eps0, n in itertools.product(LAPLACE_LEVELS, LAPLACE_USERS):
+        p, beta = math.exp(eps0), -math.expm1(-eps0 / 2.0)
+        published, lower = (
+            questions.epsilon(pair, n, 0.01 / n)
+            for pair in (variation_ratio(p, beta, p, published=True), laplace_groups(eps0))
+        )
+        rows.append(
+            {
+                "mechanism": "Laplace on [0, 1]",
+                "regime": f"n = {n}",
+                "eps0": eps0,
+                "n": n,
+                "detail": "",
+                "low": published.lower / lower.upper - 1.0,
+                "high": published.upper / lower.lower - 1.0,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def metric_clones(_: Evidence) -> Judgement:
@@ -173,7 +274,7 @@ def ten_halvings(_: Evidence) -> pd.DataFrame:
     """What ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5."""
     rows = []
     for eps0, n in PRINTED:
-        eps = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
+        eps = questions.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
         step = eps0 / 2**10
         share = step * math.ceil(eps / step) / eps - 1.0
         where = {"mechanism": "general pair", "regime": f"n = {n:.0e}", "eps0": eps0, "n": n}
@@ -181,22 +282,59 @@ def ten_halvings(_: Evidence) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def printed_table(_: Evidence) -> Judgement:
-    """ε as Table 5 prints it for 20 bisections, against the certified ε."""
-    excess, holds = {}, []
-    for (eps0, n), printed in PRINTED.items():
-        certified = single_shuffle.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
-        half_a_digit = 0.5 * 10.0 ** (math.floor(math.log10(printed[20].eps)) - 2)
-        holds.append(abs(printed[20].eps - certified) <= half_a_digit)
-        excess[f"ε₀ = {eps0:g}, n = {n:.0e}"] = printed[20].eps / certified - 1.0
-    largest = max(excess, key=excess.__getitem__)
+def printed_table(count: int) -> Callable[[Evidence], Judgement]:
+    """ε as Table 5 prints it for so many bisections, against what they leave of the certified ε."""
+
+    def judge(_: Evidence) -> Judgement:
+        shares, holds = {}, []
+        for (eps0, n), printed in PRINTED.items():
+            certified = questions.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
+            step = eps0 / 2**count
+            expected = certified if count == MANY else step * math.ceil(certified / step)
+            half_a_digit = 0.5 * 10.0 ** (math.floor(math.log10(printed[count].eps)) - 2)
+            holds.append(abs(printed[count].eps - expected) <= half_a_digit)
+            shares[f"ε₀ = {eps0:g}, n = {n:.0e}"] = printed[count].eps / expected - 1.0
+        largest = max(shares, key=shares.__getitem__)
+        what = "the certified ε" if count == MANY else "what the bisections leave"
+        return judge_cases(
+            holds,
+            "cells",
+            f"{percentage(min(shares.values()), up=False)} to "
+            f"{percentage(shares[largest], up=True)} above {what}, above it in "
+            f"{sum(share > 0.0 for share in shares.values())} of {len(shares)}",
+            f"largest: {largest}",
+        )
+
+    return judge
+
+
+def non_increasing(_: Evidence) -> Judgement:
+    """How the divergence at C = c clones changes with c, in two readings.
+
+    In one the number of clones is known beside the counts, in the other it is the summand of
+    Theorem 4.8.
+    """
+    holds, readings = [], []
+    for p, q, share, eps in itertools.product(
+        (1.5, 3.0, 1000.0), (4.0, 15.0), (0.4, 0.8, 1.0), (0.01, 0.1)
+    ):
+        beta = share * largest_variation(p)
+        # What is left of the victim's report gives nothing away, and scales the divergence.
+        coins = Decomposition(
+            np.array([p, 1.0]) / (p + 1.0), np.array([1.0, p]) / (p + 1.0), HALVES
+        )
+        deltas = [questions.delta(coins, eps, c + 1) for c in (1, 2, 5, 20, 100, 1000)]
+        holds.append(all(more.lower <= less.upper for less, more in itertools.pairwise(deltas)))
+        counts = np.arange(1000.0)
+        summands = general_pair.summands(p, beta, q, eps, counts.size, counts)
+        holds.append(bool(np.all(np.diff(summands) <= ROUND_OFF)))
+        readings += ["known", "summand"]
+    known, summand = (f"{sum(results)} of {len(results)}" for results in (holds[::2], holds[1::2]))
     return judge_cases(
         holds,
-        "cells",
-        f"{percentage(min(excess.values()), up=False)} to {percentage(excess[largest], up=True)} "
-        f"above the certified ε, above it in {sum(share > 0.0 for share in excess.values())} of "
-        f"{len(excess)}",
-        f"largest: {largest}",
+        "settings and readings",
+        f"it never rises in {known} settings if C is known, and in {summand} as the summand",
+        panels=readings,
     )
 
 
@@ -225,7 +363,7 @@ def analytic_condition(_: Evidence) -> Judgement:
         if eps is not None:
             pair = variation_ratio(p, beta, q, published=True)
             setting = f"p = {p:g}, β = {beta:g}, q = {q:g}, n = {n}"
-            factors[setting] = single_shuffle.delta(pair, eps, n).lower / CONDITION_DELTA
+            factors[setting] = questions.delta(pair, eps, n).lower / CONDITION_DELTA
     largest = max(factors, key=factors.__getitem__)
     return judge_cases(
         [factor <= 1.0 for factor in factors.values()],
@@ -242,7 +380,7 @@ def non_decreasing(_: Evidence) -> Judgement:
         (1.5, 3.0, 1000.0), (4.0, 15.0, 100.0), (10, 1000, 100_000), (0.01, 0.1, 0.5)
     ):
         deltas = [
-            single_shuffle.delta(
+            questions.delta(
                 variation_ratio(p, share * largest_variation(p), q, published=True), eps, n
             )
             for share in (0.1, 0.4, 0.7, 1.0)
@@ -259,11 +397,55 @@ def linear_time(_: Evidence) -> Judgement:
     for (eps0, n), few in PRINTED.items():
         many = PRINTED.get((eps0, 100 * n))
         if many:
-            factors += [many[count].seconds / few[count].seconds for count in (20, 10)]
+            factors += [many[count].seconds / few[count].seconds for count in (MANY, FEW)]
     return judge_cases(
         [50.0 <= factor <= 200.0 for factor in factors],
         "pairs of times",
         f"factors of {min(factors):.2g} to {max(factors):.2g}",
+    )
+
+
+def level_time(_: Evidence) -> Judgement:
+    """The factors between the paper's own times at different ε₀, and between those of 10⁴ and 10⁸.
+
+    n and the number of bisections stay the same in the former, ε₀ in the latter.
+    """
+    levels, users = {eps0 for eps0, _ in PRINTED}, {n for _, n in PRINTED}
+    over_levels = [
+        _spread(PRINTED[eps0, n][count].seconds for eps0 in levels)
+        for n, count in itertools.product(users, (MANY, FEW))
+    ]
+    over_users = [
+        _spread(PRINTED[eps0, n][count].seconds for n in users)
+        for eps0, count in itertools.product(levels, (MANY, FEW))
+    ]
+    return judge_cases(
+        [factor <= 2.0 for factor in over_levels],
+        "pairs of n and T",
+        f"the slowest of four ε₀ takes {min(over_levels):.2g} to {max(over_levels):.2g} times as "
+        f"long as the fastest; the slowest of three n, {min(over_users):.2g} to "
+        f"{max(over_users):.3g} times",
+    )
+
+
+def _spread(times: Iterable[float]) -> float:
+    listed = list(times)
+    return max(listed) / min(listed)
+
+
+def longer_time(_: Evidence) -> Judgement:
+    """The factors between the paper's own times for twenty and for ten bisections."""
+    factors = {
+        f"ε₀ = {eps0:g}, n = {n:.0e}": row[MANY].seconds / row[FEW].seconds
+        for (eps0, n), row in PRINTED.items()
+    }
+    smallest, largest = (end(factors, key=factors.__getitem__) for end in (min, max))
+    return judge_cases(
+        [factor >= 2.0 for factor in factors.values()],
+        "cells",
+        f"{factors[smallest]:.2g} to {factors[largest]:.3g} times as long",
+        f"least: {smallest}; largest: {largest}",
+        [n for _, n in PRINTED],
     )
 
 
@@ -287,12 +469,18 @@ def seconds(_: pd.DataFrame) -> Judgement:
 MEASURES: Mapping[str, Measure] = {
     "parallel_separate": saved_of_separate,
     "tight": tight,
+    "roughly_tight": published_above_groups,
+    "roughly_tight_laplace": laplace_above_groups,
     "metric_clones": metric_clones,
     "ten_halvings": ten_halvings,
-    "table5": printed_table,
+    "table5": printed_table(MANY),
+    "table5_ten": printed_table(FEW),
     "analytic_condition": analytic_condition,
     "non_decreasing": non_decreasing,
+    "non_increasing": non_increasing,
     "linear_time": linear_time,
+    "level_time": level_time,
+    "longer_time": longer_time,
     "symmetry": symmetry,
     "seconds": seconds,
 }

@@ -23,7 +23,7 @@ from scipy import special, stats
 from reproduction.papers.pages import Column, Page, Row, safe
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed
-from shufflebounds.accounting import single_shuffle
+from shufflebounds.accounting import questions
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.setting import Setting
 
@@ -67,13 +67,22 @@ def summed_delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
     Finite p > 1 and 0 < β ≤ (p − 1)/(p + 1), 2r < 1. Sums over the likely counts of clones, and
     adds the probability of the others.
     """
-    alpha = beta / (p - 1.0)
-    r = alpha * p / q
-    rest = max(0.0, 1.0 - alpha - p * alpha)
-    clones = stats.binom(n - 1, 2.0 * r)
+    clones = stats.binom(n - 1, 2.0 * beta * p / ((p - 1.0) * q))
     spread = math.sqrt(2.0 * DECAY * clones.var()) + DECAY
     first = max(0, math.floor(clones.mean() - spread))
     last = min(n - 1, math.ceil(clones.mean() + spread))
+    total = 2.0 * math.exp(-DECAY)
+    for start in range(first, last + 1, CHUNK):
+        c = np.arange(start, min(start + CHUNK, last + 1), dtype=np.float64)
+        total += float(clones.pmf(c) @ summands(p, beta, q, eps, n, c))
+    return total
+
+
+def summands(p: float, beta: float, q: float, eps: float, n: int, c: NDArray) -> NDArray:
+    """What Theorem 4.8 averages over the counts `c` of clones, below n; see `summed_delta`."""
+    alpha = beta / (p - 1.0)
+    r = alpha * p / q
+    rest = max(0.0, 1.0 - alpha - p * alpha)
     scale = math.exp(eps)
 
     def low(c: NDArray) -> NDArray:
@@ -81,16 +90,12 @@ def summed_delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
         leftover = math.expm1(eps) * rest * r / (1.0 - 2.0 * r)
         return ((scale * p - 1.0) * alpha * c + leftover * (n - c)) / unit
 
-    total = 2.0 * math.exp(-DECAY)
-    for start in range(first, last + 1, CHUNK):
-        c = np.arange(start, min(start + CHUNK, last + 1), dtype=np.float64)
-        threshold = np.ceil(low(c + 1.0))
-        excess = (p - scale) * alpha * _at_least(threshold - 1.0, c)
-        excess += (1.0 - p * scale) * alpha * _at_least(threshold, c)
-        if rest > 0.0:
-            excess += (1.0 - scale) * rest * _at_least(np.ceil(low(c)), c)
-        total += float(clones.pmf(c) @ excess)
-    return total
+    threshold = np.ceil(low(c + 1.0))
+    excess = (p - scale) * alpha * _at_least(threshold - 1.0, c)
+    excess += (1.0 - p * scale) * alpha * _at_least(threshold, c)
+    if rest > 0.0:
+        excess += (1.0 - scale) * rest * _at_least(np.ceil(low(c)), c)
+    return excess
 
 
 def bisected_epsilon(
@@ -124,7 +129,7 @@ def timed_table(parameters: Timed, context: Context) -> pd.DataFrame:
     paper prints, if it does.
     """
     # The first answer of a process loads modules.
-    single_shuffle.epsilon(stronger_clone(1.0), 100, 1e-3)
+    questions.epsilon(stronger_clone(1.0), 100, 1e-3)
     return pd.DataFrame(
         _timed_row(parameters, context.numerics.rtol, eps0, n)
         for eps0, n in itertools.product(parameters.eps0, parameters.n)
@@ -135,7 +140,7 @@ def _timed_row(parameters: Timed, rtol: float | None, eps0: float, n: int) -> di
     pair, p, beta = stronger_clone(eps0), math.exp(eps0), math.tanh(eps0 / 2.0)
     target = Setting(delta=parameters.delta).at(n=n).require("delta")
     start = time.process_time()
-    certified = single_shuffle.epsilon(pair, n, target, rtol=rtol)
+    certified = questions.epsilon(pair, n, target, rtol=rtol)
     row = {
         "eps0": eps0,
         "n": n,

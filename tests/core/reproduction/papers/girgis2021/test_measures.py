@@ -85,23 +85,34 @@ def test_exact_below_first():
     assert (point.low, point.high) == pytest.approx((0.7, 0.75))
 
 
+@pytest.mark.parametrize(
+    ("eps0", "rounds", "expected"),
+    [(0.5, 10**3, 2.7314), (0.5, 10**5, 47.77), (3.0, 10**3, 57.41), (3.0, 10**5, 3430.0)],
+)
+def test_the_published_baseline(eps0, rounds, expected):
+    """Numbers of an independent program, at n = 10⁶ and δ = 10⁻⁸."""
+    found = claims.published_composition(eps0, 10**6, 1e-8, rounds)
+    assert found == pytest.approx(expected, rel=5e-4)
+
+
 def test_composition():
     shown = curves(
-        *(("girgis_upper", "epsilon", 1.0, 100, rounds, 0.5, 0.5) for rounds in (1, 10)),
-        *(("clone_advanced", "epsilon", 1.0, 100, rounds, 4.0, 4.0) for rounds in (1, 10)),
-        ("clone_renyi", "epsilon", 1.0, 100, 10, 0.33, 0.33),
-        ("clone", "epsilon", 1.0, 100, 10, 0.3, 0.3),
+        *(("girgis_upper", "epsilon", 1.0, 10**6, rounds, 0.5, 0.5) for rounds in (99, 100)),
+        *(("clone_advanced", "epsilon", 1.0, 10**6, rounds, 4.0, 4.0) for rounds in (99, 100)),
     )
-    [point] = CLAIMS["below_advanced"].compare.points(shown).itertuples()
-    assert (point.low, point.detail) == (0.875, "T = 10")
-    [point] = claims.accounting_above_profile(shown).itertuples()
-    assert point.low == pytest.approx(0.1)
-    judged = check(
-        CLAIMS.values(), dict.fromkeys(("below_advanced", "eightfold", "accounting"), shown)
-    )
+    [point] = CLAIMS["below_advanced_exact"].compare.points(shown).itertuples()
+    assert (point.low, point.detail) == (0.875, "T = 100")
+    [point] = claims.saved_of_published(shown).itertuples()
+    baseline = claims.published_composition(1.0, 10**6, 1e-8, 100)
+    assert (point.low, point.detail) == (1.0 - 0.5 / baseline, "T = 100")
+    gains = ("below_advanced", "below_advanced_exact", "eightfold", "eightfold_exact")
+    judged = check(CLAIMS.values(), dict.fromkeys(gains, shown))
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
-    assert verdicts["below_advanced"] == verdicts["eightfold"] == REPRODUCED
-    assert verdicts["accounting"] == NOT_REPRODUCED
+    assert verdicts["below_advanced"] == verdicts["below_advanced_exact"] == REPRODUCED
+    assert verdicts["eightfold_exact"] == REPRODUCED
+    # 0.5 is an eighth of 4, but only a fourth of the baseline.
+    assert 1.5 < baseline < 2.5
+    assert verdicts["eightfold"] == NOT_REPRODUCED
     assert verdicts["converted"] == verdicts["gap"] == NOT_MEASURED
     assert IN_PART not in verdicts.values()
 
@@ -112,7 +123,7 @@ def test_nothing_to_compare():
         claims.first_below_second,
         claims.upper_above_lower,
         CLAIMS["structure"].compare.points,
-        CLAIMS["below_advanced"].compare.points,
-        claims.accounting_above_profile,
+        CLAIMS["below_advanced_exact"].compare.points,
+        claims.saved_of_published,
     ):
         assert measure(shown).empty

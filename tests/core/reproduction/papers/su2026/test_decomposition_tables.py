@@ -7,6 +7,7 @@ import re
 import mpmath
 import numpy as np
 import pytest
+from scipy import linalg
 
 import shufflebounds as sb
 from reproduction.papers.base import research
@@ -183,3 +184,14 @@ def test_every_value_is_in_the_cell_where_it_belongs(kind, number, parameters, h
             entries = group[group["quantity"] == quantity.strip("$")]
             assert set(entries["symbolic"]) == {form.strip("$")}
             np.testing.assert_allclose([float(x) for x in numbers], entries["value"], rtol=1e-5)
+
+
+def test_the_printed_matrix_of_hadamard_response_has_no_uniform_blanket():
+    """Row 0 of the D × D matrix is all ones and has a larger total than the other rows."""
+    weights = np.exp(0.5 * linalg.hadamard(8))
+    totals = weights.sum(axis=1)
+    assert totals[0] > 1.2 * totals[1]
+    assert totals[1:] == pytest.approx(np.full(7, totals[1]), rel=1e-12)
+    blanket = (weights / totals[:, None]).min(axis=0)
+    assert blanket[0] > 1.2 * blanket[1]
+    assert finite(10)["note"].str.contains("not uniform").any()

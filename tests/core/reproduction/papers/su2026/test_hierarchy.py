@@ -60,6 +60,16 @@ def test_order_is_certified_wherever_the_bounds_differ_enough(measured):
     assert set(measured.loc[measured["name"] == "BLH", "order"]) == {hierarchy.CERTIFIED}
 
 
+def test_the_figure_has_a_true_title(measured):
+    """No upper bound is below the blanket; two laws alone can be worse than ε₀ alone."""
+    for bound in ("clone", "stronger", "coarsened"):
+        assert (measured[f"{bound}_upper"] >= measured["blanket_lower"]).all()
+    assert (measured["coarsened_lower"] > measured["stronger_upper"]).any()
+    assert (measured["coarsened_upper"] < measured["stronger_lower"]).any()
+    sheet = hierarchy.hierarchy_sheet(measured, "A title")
+    assert sheet.numbers == "Numbers: ε over that of the clone"
+
+
 @pytest.mark.parametrize(
     ("ends", "verdict"),
     [

@@ -35,7 +35,33 @@ def test_counts_are_those_of_all_that_others_report(k):
 def test_verdicts():
     assert claims.dependent_counts(None).verdict == IN_PART
     assert claims.lower_support(None).verdict == REPRODUCED
-    assert CLAIMS["worst_dataset"].judge(None).verdict == NOT_REPRODUCED
+    assert claims.gparv_range(None).verdict == claims.five_values(None).verdict == REPRODUCED
+    worst = CLAIMS["worst_dataset"].judge(None)
+    assert worst.verdict == NOT_REPRODUCED
+    # ε of all datasets is 0.904839 there, that of a third value 0.791728, by another enumeration.
+    assert "up to 14.2 % larger" in worst.measured
+    assert "3-RR, ε₀ = 1, n = 4, δ = 0.01" in worst.extreme
+
+
+def test_values_of_the_gparv_of_10_rr():
+    """Two of the values of Table 1 belong to the victim's inputs, and no output is of both."""
+    eps, e, scale = 0.4, math.exp(4.0), math.exp(0.4)
+    p = 1.0 / (e + 9.0)
+    expected = {e - scale: p, 1.0 - e * scale: p, 1.0 - scale: 8.0 * p, 0.0: 1.0 - 10.0 * p}
+    found = claims._gparv_law(sb.KRR(10, 4.0).blanket(), eps)
+    assert sorted(found) == pytest.approx(sorted(expected), abs=1e-8)
+    assert [found[x] for x in sorted(found)] == pytest.approx(
+        [expected[x] for x in sorted(expected)], rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", claims.BESIDE_CLONE)
+def test_the_blanket_is_surer_than_the_clone_where_laws_differ(name):
+    """The clone counts on (a + b)/(2e^ε₀) of each output."""
+    blanket = claims.BESIDE_CLONE[name](1.0).blanket().bounds()[1]
+    clone = (blanket.a + blanket.b) / (2.0 * math.e)
+    assert np.all(blanket.c[blanket.a != blanket.b] > clone[blanket.a != blanket.b])
+    assert np.all(blanket.c >= clone * (1.0 - 1e-12))
 
 
 def test_the_four_points_are_those_of_closed_forms():

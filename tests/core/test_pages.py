@@ -1,0 +1,48 @@
+"""What the pages say about the code, and about each other."""
+
+import re
+
+import pytest
+import yaml
+from repository import ROOT
+
+SOURCES = [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
+PLACES = [
+    (page.name, name, file)
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for name, file in re.findall(
+        r"`([\w.]+)(?:\(\))?`\s+in\s+`([\w/]+\.py)`", page.read_text(encoding="utf-8")
+    )
+]
+
+
+@pytest.mark.parametrize(("page", "name", "file"), PLACES)
+def test_a_name_is_in_the_file_that_a_page_names(page, name, file):
+    texts = [x.read_text(encoding="utf-8") for x in SOURCES if f"/{x.as_posix()}".endswith(file)]
+    defined = rf"^\s*(?:(?:def|class) )?{re.escape(name.split('.')[-1])}\b"
+    assert any(re.search(defined, text, re.MULTILINE) for text in texts), f"{page}: {name}"
+
+
+def test_some_places_are_named():
+    assert ("engine.md", "missing_property", "randomizers/composition.py") in PLACES
+
+
+def test_jupytext_takes_the_notebook_for_one():
+    """Without the extension it falls back to plain Markdown, which has no cells."""
+    _, header, _ = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8").split("---\n", 2)
+    written = yaml.safe_load(header)["jupytext"]["text_representation"]
+    assert written == {"extension": ".md", "format_name": "myst"}
+
+
+def test_names_with_other_words_than_the_glossary_are_those_that_it_excepts():
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    (exceptions,) = re.findall(r"The names\s(.*?) are older than this page", glossary, re.DOTALL)
+    names = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(
+            r"^(?:def|class) ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        if re.search(r"channel|standard_clone|alphabet|adversary|error_bar", name.casefold())
+    }
+    assert names == {name.removeprefix("sb.") for name in re.findall(r"`([\w.]+)`", exceptions)}
