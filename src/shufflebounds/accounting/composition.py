@@ -205,12 +205,14 @@ class _Search:
     """Bounds of ε or δ of many rounds, narrowed step by step.
 
     If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound
-    of the value that it approximates. It is inf where none is known.
+    of the value that it approximates. It is inf where none is known. If the search ``is_strict``,
+    the width alone counts.
     """
 
     question: _Question
     rounds: Sequence[Round]
     enclosure: Enclosure
+    is_strict: bool
     floor: float = 0.0
 
     @cached_property
@@ -229,6 +231,8 @@ class _Search:
         upper, goal = self.enclosure.upper, self.question.goal
         if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
             return True
+        if self.is_strict:
+            return False
         return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
 
     def intersect(self, lower: float, upper: float) -> None:
@@ -410,7 +414,10 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        goal, search = question.goal, _Search(question, self.kinds, Enclosure(0.0, end))
+        goal, search = (
+            question.goal,
+            _Search(question, self.kinds, Enclosure(0.0, end), rtol is not None),
+        )
         with enclosed_so_far(search.use_reserve):
             search.run()
         if not search.is_done():
