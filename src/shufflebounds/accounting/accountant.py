@@ -15,19 +15,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.accounting.composition import Composed, compose, content_key
 from shufflebounds.accounting.renyi import renyi_bounds
-from shufflebounds.accounting.round_laws import content_key, optimistic_sums, pessimistic_sum
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import LossLaw, pessimistic
+from shufflebounds.profiles.losses import Losses, losses_above
 from shufflebounds.randomizers.base import Randomizer
 
-# Number of lattice points per standard deviation of the loss, for conversion to dp_accounting.
-_LATTICE_DENSITY = 24.0
+# Relative width of ε of the losses that are converted to dp_accounting.
+_CONVERTED_RTOL = 1e-3
 # `from_profile` stops enlarging its grid of ε once the grid has more points than this.
 _MAX_GRID_POINTS = 200_000
 
@@ -216,7 +215,7 @@ def from_profile(
             break
     last = int(np.argmax(deltas <= smallest)) or points
     upper = np.maximum(deltas[: max(last, 1) + 1], 1e-290)
-    law = pessimistic(np.arange(upper.size), upper, interval)
+    law = losses_above(grid[: upper.size], upper)
     infinite = max(law.infinite, 1e-290)
     a = np.append(law.masses, [infinite, 0.0])
     b = np.append(law.masses[::-1], [0.0, infinite])
@@ -259,11 +258,8 @@ def to_dp_accounting(
         If `pessimistic` is False and no optimistic pair was found.
     """
     interval = _validate_interval(interval)
-    rounds, level = composed.rounds, validation.delta(smallest)
-    if pessimistic:
-        loss_sums = [pessimistic_sum(rounds, _LATTICE_DENSITY, level)]
-    else:
-        loss_sums = optimistic_sums(rounds, _LATTICE_DENSITY, level)
+    sums = composed.sums(validation.delta(smallest), _CONVERTED_RTOL)
+    loss_sums = [sums.upper()] if pessimistic else sums.lower()
     if not loss_sums:
         raise ArithmeticError("no optimistic pair was found for these rounds")
     pmf, pld = (
@@ -334,7 +330,7 @@ def _validate_interval(value: float) -> float:
     return interval
 
 
-def _split_losses(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
+def _split_losses(law: Losses, interval: float) -> tuple[int, FloatArray]:
     """Return a law on the lattice that dominates `law`: its first point, and its masses.
 
     Each atom is split between the two neighbouring points in such a way that its mass under P and
@@ -352,7 +348,7 @@ def _split_losses(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
     return first, masses * (1.0 + (16.0 + 2.0 * cells.size) * U)
 
 
-def _round_losses_down(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
+def _round_losses_down(law: Losses, interval: float) -> tuple[int, FloatArray]:
     """Return a law on the lattice that `law` dominates: its first point, and its masses."""
     cells, _ = _lattice_cells(law, interval, up=False)
     first = int(cells.min())
@@ -361,14 +357,14 @@ def _round_losses_down(law: LossLaw, interval: float) -> tuple[int, FloatArray]:
 
 
 def _lattice_cells(
-    law: LossLaw, interval: float, *, up: bool
+    law: Losses, interval: float, *, up: bool
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the lattice point at or below each loss, and the distance of the loss from it.
 
     Before that, each loss moves to the safe side, `up` or down, by more than the rounding errors of
     the quotient and the remainder.
     """
-    losses = law.law.values
+    losses = law.values
     margin = 16.0 * U * (np.abs(losses) + interval)
     safe_losses = losses + margin if up else losses - margin
     cells = np.floor(safe_losses / interval).astype(np.int64)

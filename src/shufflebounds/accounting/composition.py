@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,8 +61,8 @@ ALL_DATASETS_RTOL = 3e-3
 ROUGH_RTOL = 0.1
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
-# Largest relative width that may be asked for.
-LARGEST_RTOL = 0.1
+# Number of δ for which the losses of a whole curve have nodes, and the largest of them.
+PROFILE_TARGETS, LARGEST_PROFILE_DELTA = 5, 0.1
 
 
 # What one report tells: one or several decompositions, or a mechanism.
@@ -121,7 +121,7 @@ class Round:
     def best(self) -> Interval:
         """What is known of a round; it is ``simple`` where that is all that is affordable."""
         if isinstance(self.subject, Randomizer):
-            suprema = _affordable_suprema(self.subject, self.users)
+            suprema = affordable_suprema(self.subject, self.users)
             if suprema is not None:
                 return Interval(self.simple.lower, Min([self.simple.upper, suprema]))
         return self.simple
@@ -147,7 +147,7 @@ def _mechanism(randomizer: Randomizer, n: FloatArray) -> Interval:
     return Interval(lower_bound({name: datasets[name] for name in kept}, n), Min(upper))
 
 
-def _affordable_suprema(randomizer: Randomizer, n: FloatArray) -> Profile | None:
+def affordable_suprema(randomizer: Randomizer, n: FloatArray) -> Profile | None:
     """Return the bound for all datasets if it can be composed within the work budget."""
     for crowds in (randomizer.crowds(), randomizer.few_crowds()):
         ordered = both_directions(crowds)
@@ -204,13 +204,15 @@ class _Question(NamedTuple):
 class _Search:
     """Bounds of ε or δ of many rounds, narrowed step by step.
 
-    If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound of
-    the value that it approximates. It is inf where none is known.
+    If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound
+    of the value that it approximates. It is inf where none is known. If the search ``is_strict``,
+    the width alone counts.
     """
 
     question: _Question
     rounds: Sequence[Round]
     enclosure: Enclosure
+    is_strict: bool
     floor: float = 0.0
 
     @cached_property
@@ -229,6 +231,8 @@ class _Search:
         upper, goal = self.enclosure.upper, self.question.goal
         if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
             return True
+        if self.is_strict:
+            return False
         return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
 
     def intersect(self, lower: float, upper: float) -> None:
@@ -266,11 +270,13 @@ class _Search:
         """Narrow the ends by two sums of losses."""
         lower = (self.question.end(loss_sum, -1.0) for loss_sum in sums.lower())
         self.intersect(max(lower, default=0.0), self.question.end(sums.upper(), 1.0))
-        if self.is_done():
+        if self.is_exact or self.is_done():
             return
-        floor = sums.floor() if is_exact else None
-        # Of a mechanism, or of inner and outer decompositions, no such bound is known.
-        low = self.question.end(floor, -1.0) if floor else 0.0 if is_exact else math.inf
+        # Of a mechanism, or of inner and outer decompositions, no such bound is known. Few outcomes
+        # are exact: only theory keeps the ends apart.
+        floor = sums.floor() if is_exact and not sums.are_exact else None
+        is_known = floor is not None or (is_exact and not sums.are_exact)
+        low = self.question.end(floor, -1.0) if floor else 0.0 if is_known else math.inf
         self.floor = max(self.floor, low)
 
     def use_reserve(self) -> Enclosure:
@@ -408,7 +414,10 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        goal, search = question.goal, _Search(question, self.kinds, Enclosure(0.0, end))
+        goal, search = (
+            question.goal,
+            _Search(question, self.kinds, Enclosure(0.0, end), rtol is not None),
+        )
         with enclosed_so_far(search.use_reserve):
             search.run()
         if not search.is_done():
@@ -433,6 +442,17 @@ class Composed:
             counts[round_.key] += round_.times
             first.setdefault(round_.key, round_)
         return tuple(replace(first[key], times=times) for key, times in counts.items())
+
+    def sums(self, smallest: float, rtol: float, *, best: bool = True) -> Sums:
+        """Return losses of all rounds that give every δ down to `smallest`.
+
+        The ε at each δ is aimed at a relative width of `rtol`. Without ``best``, the bound for all
+        datasets is left out.
+        """
+        kinds = [Kind.of(x.best if best else x.simple, x.times) for x in self.kinds]
+        deltas = np.geomspace(smallest, max(smallest, LARGEST_PROFILE_DELTA), PROFILE_TARGETS)
+        targets = [Target(delta, math.nan, rtol) for delta in deltas.tolist()]
+        return Rounds(kinds).sums_for(targets)
 
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""

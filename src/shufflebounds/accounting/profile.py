@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,28 +12,35 @@ import numpy as np
 
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.questions import delta as delta_of
-from shufflebounds.accounting.round_laws import (
-    Points,
-    lower_curves,
-    optimistic_sums,
-    pessimistic_sum,
-    upper_curve,
-)
-from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
+from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
-from shufflebounds.divergence.lattice import delta_at
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.losses import UNDERFLOW_ERR, Lines, Side, bisect, lattice_step
+from shufflebounds.divergence.window import round_down
+from shufflebounds.profiles.losses import UNDERFLOW_ERR, Bounds, Lines
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
-# Largest number of points of the curve of several rounds, each of which is a sum over the lattice.
+# Largest number of points of a curve.
 _MAX_POINTS = 4000
+# Points that are enclosed together. Speed only.
+_BLOCK = 24
+# Relative width of δ(0) that tells the distance of the points, and largest one of many rounds.
+_ROUGH = 0.01
+# Share of the smallest δ that the losses of many rounds may neglect.
+_NEGLECTED = 0.1
 # Smallest number of points of a curve: `Profile` continues chords of two neighbouring cells.
 _MIN_POINTS = 3
+# Typical losses below which the distance of the points does not fall.
+_SMALLEST_SIZE = 1e-9
+# Relative width of δ at the points, times the square of the points per standard deviation.
+_NODE_WIDTH = 0.06
+# Relative width of ε of many rounds, times the same square.
+_ROUNDS_WIDTH = 0.9
+# Most halvings of a bisection. Neighbouring floats end it sooner, but near 0.
+_MAX_BISECTIONS = 120
 # ε below which `Profile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
 
@@ -127,7 +135,7 @@ class Profile:
         share = math.expm1(offset) / math.expm1(self.step)
         high = begin * (1.0 - share) + end * share
         high = min(high * (1.0 + 64.0 * U) + 64.0 * U * begin + UNDERFLOW_ERR, begin, pure_bound)
-        low = max(float(line) for line in self._lines.at(offset, i))
+        low = max(float(line) for line in self._lines.at(np.array(eps), i))
         return Enclosure(min(max(low, float(self.lower[i + 1]), 0.0), high), high)
 
     def epsilon(self, delta: float) -> Enclosure:
@@ -161,11 +169,11 @@ class Profile:
         reach = max(reach, self.end) if self.end < math.inf else reach
         high = math.inf
         if self.delta(reach).upper <= delta:
-            high = bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
+            high = _bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
         low = -math.inf
         # If both are equal, the curve has reached its limit and stays there.
         if self.delta(_SMALLEST_EPS).lower > delta:
-            low = bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
+            low = _bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
         return Enclosure(min(low, high), high)
 
     def advantage(self) -> Enclosure:
@@ -210,7 +218,8 @@ class Profile:
         x_alpha = x * alpha if alpha > 0.0 else np.zeros(x.size)
         upper = self.upper
         # Each line below H in each cell, at both ends of the cell.
-        floors = list(zip(self._lines.at(0.0), self._lines.at(self.step), strict=True))
+        nodes = self._lines.nodes
+        floors = list(zip(self._lines.at(nodes[:-1]), self._lines.at(nodes[1:]), strict=True))
         # Any points x and 1/x give lower bounds of f.
         candidates = [1.0 - upper - x_alpha, (1.0 - upper - alpha) / x]
         low = max(0.0, float(max(np.max(values) for values in candidates)) - 64.0 * U)
@@ -269,11 +278,11 @@ class Profile:
     @cached_property
     def _lines(self) -> Lines:
         """The lines below the curve in each cell."""
-        side = Side(np.arange(self.upper.size), self.lower, self.upper, self.limit)
-        return Lines.of(side, float(self.lower[0]), float(self.upper[1]), self.step)
+        nodes = np.asarray(self.step * np.arange(self.upper.size))
+        bounds = Bounds(self.lower, self.upper, self.limit)
+        return Lines.of(nodes, bounds, float(self.lower[0]), float(self.upper[1]))
 
 
-@no_worse_than_simple_bound()
 @limited
 def profile(
     decomposition: Decomposition | Randomizer,
@@ -329,47 +338,94 @@ def profile(
     return _profile_of_single_round(composed, smallest, density)
 
 
+def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Return two neighbouring floats between which a property is lost.
+
+    It holds at `low` and not at `high`.
+    """
+    for _ in range(_MAX_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def _step(composed: Composed, density: float) -> float:
+    """Return the distance of the points; the sum of normal losses has `density` of them per σ."""
+    variance = 0.0
+    for round_ in composed.kinds:
+        largest = round_.simple.upper.deltas(np.zeros(1), _ROUGH).upper[0]
+        variance += round_.times * 2.0 * math.pi * float(largest) ** 2
+    return round_down(max(math.sqrt(variance), _SMALLEST_SIZE) / density)
+
+
 def _profile_of_single_round(composed: Composed, smallest: float, density: float) -> Profile:
     """Return the profile of one round up to δ of at most `smallest`."""
     [round_] = composed.rounds
-    step = lattice_step(max(round_.size, 1e-9) / density)
-    points = Points(step, 0.06 / density**2)
-    upper, lower_sides = np.ones(_MIN_POINTS), list[Side]()
-    with suppress(WorkError):
-        lower_sides = [side for pair in lower_curves(round_, points, smallest) for side in pair]
-        upper = np.minimum.accumulate(upper_curve(round_, points, smallest))
-    limit = max((side.limit for side in lower_sides), default=0.0)
-    # The curves from above and from below end where each of them is small enough.
-    lower = np.full(upper.size, limit)
-    if lower_sides:
-        largest = np.max([side.lower for side in lower_sides], axis=0)[: upper.size]
-        lower[: largest.size] = largest
-    lower = np.maximum.accumulate(lower[::-1])[::-1]
-    return Profile(step, lower, upper, limit, composed.largest_loss())
+    interval, step = round_.best, _step(composed, density)
+    rtol, limit = _NODE_WIDTH / density**2, float(interval.lower.limits[0])
+
+    def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = np.zeros(eps.size, int)
+        lower = interval.lower.at(rows).deltas(eps, rtol).lower
+        upper = interval.upper.at(rows).deltas(eps, rtol, floor=lower).upper
+        return lower, upper
+
+    floor = float(interval.upper.limits[0]) * (1.0 + 1e-6) + smallest
+    return _profile(ends, step, floor, limit, composed.largest_loss())
 
 
 def _profile_of_rounds(composed: Composed, smallest: float, density: float) -> Profile:
     """Return the profile of several rounds up to δ of about `smallest`."""
-    rounds, level = composed.rounds, 0.01 * smallest
-    size = math.sqrt(math.fsum(round_.times * round_.size**2 for round_ in rounds))
-    step = lattice_step(max(size, 1e-9) / density)
-    lower, upper, limit = list[float](), list[float](), 0.0
+    rtol, step = min(_ROUNDS_WIDTH / density**2, _ROUGH), _step(composed, density)
+    try:
+        sums = composed.sums(_NEGLECTED * smallest, rtol)
+        upper_law, lower_laws = sums.upper(), sums.lower()
+    except WorkError:
+        return _profile(None, step, smallest, 0.0, composed.largest_loss())
+
+    def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        lowers = [law.deltas(eps, rtol).lower for law in lower_laws]
+        lower = np.max(lowers, axis=0) if lowers else np.zeros(eps.size)
+        return lower, np.minimum(upper_law.deltas(eps, rtol).upper, 1.0)
+
+    limit = max((law.infinite[0] for law in lower_laws), default=0.0)
+    floor = smallest + upper_law.infinite[1]
+    return _profile(ends, step, floor, limit, composed.largest_loss())
+
+
+def _profile(
+    ends: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None,
+    step: float,
+    floor: float,
+    limit: float,
+    end: float,
+) -> Profile:
+    """Return the profile with points up to the first where δ is at most `floor`.
+
+    They end earlier if they are too many or cost too much work.
+    """
+    lower, upper = np.zeros(0), np.zeros(0)
     with suppress(WorkError):
-        upper_law = pessimistic_sum(rounds, density, level)
-        lower_laws = optimistic_sums(rounds, density, level)
-        limit = max((law.infinite[0] for law in lower_laws), default=0.0)
-        while len(lower) < _MAX_POINTS:
-            eps = len(lower) * step
-            low = max((delta_at(law, eps).lower for law in lower_laws), default=0.0)
-            upper.append(min(delta_at(upper_law, eps).upper, 1.0, *upper[-1:]))
-            lower.append(low)
-            if len(lower) > 2 and upper[-1] <= smallest + upper_law.infinite[1]:
+        while ends is not None and upper.size < _MAX_POINTS:
+            eps = step * np.arange(upper.size, upper.size + _BLOCK)
+            eps = eps[eps <= LARGEST_EPS]
+            if not eps.size:
                 break
-    missing = max(0, _MIN_POINTS - len(upper))
-    upper_ends = np.array([*upper, *[min(upper, default=1.0)] * missing])
-    lower_ends = np.maximum.accumulate(np.array([*lower, *[0.0] * missing])[::-1])[::-1]
-    lower_ends = np.minimum(lower_ends, upper_ends)
-    return Profile(step, lower_ends, upper_ends, limit, composed.largest_loss())
+            low, high = ends(np.asarray(eps, dtype=np.float64))
+            lower, upper = np.append(lower, low), np.append(upper, high)
+            is_small = upper[_MIN_POINTS - 1 :] <= floor
+            if is_small.any():
+                size = _MIN_POINTS + int(np.argmax(is_small))
+                lower, upper = lower[:size], upper[:size]
+                break
+    missing = max(0, _MIN_POINTS - upper.size)
+    upper = np.append(upper, np.full(missing, float(upper.min(initial=1.0))))
+    upper = np.minimum.accumulate(upper)
+    lower = np.append(lower, np.full(missing, limit))
+    lower = np.maximum.accumulate(np.maximum(lower, limit)[::-1])[::-1]
+    return Profile(step, np.minimum(lower, upper), upper, limit, end)
 
 
 def advantage(

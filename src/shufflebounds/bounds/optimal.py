@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from operator import methodcaller
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, round_of
+from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.questions import mechanism_delta, mechanism_epsilon
 from shufflebounds.accounting.worst_dataset import worst_dataset
 from shufflebounds.bounds.base import (
@@ -111,8 +111,6 @@ MERGED_LOWER_PRINTED = divergence_bound(
 def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
     """Return the mechanism's own ε or δ, and that of the blanket if there is no randomizer."""
     rtol, blanket = numerics.rtol, BLANKET.prepare(protocol, quantity, numerics)
-    # A round keeps its lattices, and many settings have the same n.
-    round_of_part = cache(lambda randomizer, n: round_of(randomizer, n, 1))
 
     def answer(setting: Setting) -> Answer:
         n, rounds = setting.require("n"), setting.rounds or 1
@@ -126,11 +124,11 @@ def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Eval
         if len(randomizers) < len(parts):
             return blanket([setting])[0]
         if rounds > 1 or len(parts) > 1:
-            composed = Composed(
-                tuple(
-                    replace(round_of_part(randomizer, part.n), times=part.times * rounds)
+            composed = compose(
+                [
+                    (randomizer, part.n, part.times * rounds)
                     for randomizer, part in zip(randomizers, parts, strict=True)
-                )
+                ]
             )
             # The distance between the ends is no shortfall: no width is promised for it.
             return Answer(reached(partial(getattr(composed, quantity), at, rtol=rtol)))

@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
-from shufflebounds.accounting.composition import round_of
+import numpy as np
+
+from shufflebounds.accounting.composition import affordable_suprema
 from shufflebounds.cli.deployment import Deployment, shown_eps0
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -55,10 +57,10 @@ def untried_bound(deployment: Deployment) -> list[str]:
         return []
     randomizer, is_composed = protocol.randomizer, deployment.rounds is None or deployment.times > 1
     if is_composed and deployment.n is not None:
-        crowds = round_of(randomizer, deployment.honest, 1).crowds
+        is_tried = affordable_suprema(randomizer, np.array([float(deployment.honest)])) is not None
     else:
-        crowds = randomizer.crowds()
-    if crowds:
+        is_tried = bool(randomizer.crowds())
+    if is_tried:
         return []
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "

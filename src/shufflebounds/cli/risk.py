@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shufflebounds.accounting.composition import round_of
+import numpy as np
+
+from shufflebounds.accounting.composition import affordable_suprema
 from shufflebounds.accounting.profile import Profile, profile
 from shufflebounds.cli.answers import (
     MAX_COMPOSED_PAIRS,
@@ -192,7 +194,7 @@ def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, R
     """Return the risks after the best one, if more is proven than the blankets say."""
     randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
     is_settled = risks["blanket"].is_close_to(risks["lower"])
-    if is_settled or not round_of(randomizer, n, rounds).crowds:
+    if is_settled or affordable_suprema(randomizer, np.array([float(n)])) is None:
         return dict(risks)
     best = profile(
         randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY

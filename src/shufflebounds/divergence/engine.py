@@ -151,7 +151,7 @@ def divergences(
     """
     lower, upper = np.zeros(eps.shape), np.full(eps.shape, np.inf)
     for i, users in enumerate(n.tolist()):
-        outcomes = _few_outcomes(decomposition, int(users))
+        outcomes = few_outcomes(decomposition, int(users)) if users > 1 else None
         if outcomes is not None:
             enclosure = outcomes.divergence(float(eps[i]))
             lower[i], upper[i] = enclosure.lower, enclosure.upper
@@ -168,9 +168,9 @@ def divergences(
 
 
 @functools.lru_cache(maxsize=8)
-def _few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
+def few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
     """Return the outcomes of n users if there are few enough to be enumerated at once."""
-    if 1 < n <= MAX_FEW_USERS and histogram_count(decomposition, n) <= MAX_FEW_HISTOGRAMS:
+    if n <= MAX_FEW_USERS and histogram_count(decomposition, n) <= MAX_FEW_HISTOGRAMS:
         return ranked_outcomes(decomposition, n)
     return None
 
@@ -276,10 +276,9 @@ def _parts(
     low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
     log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
     goals = goals.beside(apart[1])
-    is_settled = (high - low <= goals.rtol * high) | (goals.n * high < np.exp(goals.log_negligible))
-    # Of one user, the bounds differ by rounding only.
-    is_settled |= goals.n == 1.0
-    wide = np.flatnonzero(~is_settled)
+    # Of one user, D is the finite sum that was just evaluated: only its rounding is left.
+    is_wide = (high - low > goals.rtol * high) & (goals.n > 1.0)
+    wide = np.flatnonzero(is_wide & ~(goals.n * high < np.exp(goals.log_negligible)))
     if wide.size:
         # Values may be too far apart for floats.
         with contextlib.suppress(OverflowError), np.errstate(all="ignore"):

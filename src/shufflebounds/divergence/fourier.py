@@ -144,7 +144,8 @@ def _chernoff_bounds(points: Sequence[TiltedLaws], kernel: Kernel) -> FloatArray
     log_scale, size, err = _log_scale(points, kernel)
     log_size = log_scale - 1.0 - np.log(theta) + exponent
     rounding = 8.0 * U * (40.0 + size + np.abs(log_size) + np.abs(exponent))
-    bounds: FloatArray = log_size + err + rounding
+    with np.errstate(invalid="ignore"):
+        bounds: FloatArray = log_size + err + rounding
     return bounds
 
 

@@ -202,16 +202,20 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         if near_err.max() < GOOD_LOG_MGF_ERR:
             return near, near_err
 
-        top = np.maximum(x.max(axis=-1), 0.0)
+        top = x.max(axis=-1)
+        if law.residual or law.residual_err:
+            top = np.maximum(top, 0.0)
         down = x - top[..., None]
         terms = law.masses * np.exp(down)
         total = terms.sum(axis=-1) + law.residual * np.exp(-top)
         far = top + np.log(total)
-        slip = terms * (m + 8.0 * U + s + 2.0 * U * top[..., None])
+        slip = terms * (m + 8.0 * U + s + 2.0 * U * np.abs(top)[..., None])
         slip += law.masses * rise(down, x_err)
         # A mass that underflows here would still count below the smallest normal float.
         lost = law.residual_err * np.exp(-top) + law.masses.size * 2.0**-1021
-        far_err = 2.0 * ((slip.sum(axis=-1) + lost) / total + s) + 4.0 * U * (np.abs(far) + top)
+        far_err = 2.0 * ((slip.sum(axis=-1) + lost) / total + s) + 4.0 * U * (
+            np.abs(far) + np.abs(top)
+        )
     near_err[~(np.isfinite(near) & (near_err <= 0.5))] = np.inf
     far_err[~(np.isfinite(far) & (far_err <= 0.5))] = np.inf
     use_near = near_err <= far_err

@@ -48,7 +48,7 @@ def cumulants(law: Law, theta: FloatArray) -> Cumulants:
     """Estimate K and its derivatives at θ of shape (…)."""
     with np.errstate(all="ignore"):
         x = theta[..., None] * law.values
-        top = np.maximum(x.max(axis=-1), 0.0)
+        top = np.maximum(x.max(axis=-1), 0.0) if law.residual else x.max(axis=-1)
         weights = law.masses * np.exp(x - top[..., None])
         at_zero = law.residual * np.exp(-top)
         total = weights.sum(axis=-1) + at_zero

@@ -34,14 +34,16 @@ TILTS_AT_ONCE = 24
 TILT_ZOOMS = 3
 # Smallest tilt in units of 1/√E S², and largest in units of the inverse of the largest loss.
 TILT_RANGE = (1e-8, 1e4)
-# Limit of the work for one δ, as of `fourier.MOST_WORK`: a tenth of a second.
-MOST_WORK = 2.0**25
+# Limit of the work for one δ, as of `fourier.MOST_WORK`: half a second.
+MOST_WORK = 2.0**27
 # Most steps to a root. A typical root takes three.
-MAX_ROOT_STEPS = 40
+MAX_ROOT_STEPS = 30
 # Share of the requested relative width of ε that the series may take at either end.
 SERIES_SHARE = 0.05
 # Smallest and largest relative width of δ that the search for a root asks for.
 FINEST, COARSEST = 1e-11, 0.1
+# Relative width of δ for the first steps to a root.
+ROUGH = 0.02
 ENDS = ("lower", "upper")
 
 
@@ -132,10 +134,8 @@ class LossSum(Profile):
         kinds = [(losses.law, np.array([float(times)])) for losses, times in self.rounds]
         low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]), MOST_WORK)
         logs = [times * math.log(losses.total) for losses, times in self.rounds]
-        scale, err = (
-            math.fsum(logs),
-            8.0 * U * sum(abs(x) + n for x, (_, n) in zip(logs, self.rounds)),
-        )
+        scale, count = math.fsum(logs), sum(times for _, times in self.rounds)
+        err = 8.0 * U * (math.fsum(map(abs, logs)) + count)
         below, above = float(low[0]) + scale - err, float(high[0]) + scale + err
         finite = (
             math.exp(below) * (1.0 - 1e-12) if below > -700.0 else 0.0,
@@ -171,18 +171,25 @@ class LossSum(Profile):
         goal = max(delta - infinite, 1e-12 * delta)
         theta, eps, *_ = self.tilt_at_delta(goal)
         eps = min(max(eps, 0.0), self.largest)
-        slack = min(max(SERIES_SHARE * rtol * theta * eps, FINEST), COARSEST)
         # The bound of δ is above `delta` at `low`, unless that is 0, and not at `high`.
-        low, high, previous = 0.0, max(self.largest, 0.0), (math.nan, math.nan)
+        low, high, previous, rough = 0.0, max(self.largest, 0.0), (math.nan, math.nan), ROUGH
         for _ in range(MAX_ROOT_STEPS):
-            enclosure = self.delta(eps, slack)
+            # Near few atoms log δ may fall far more slowly than with θ.
+            slack = min(max(SERIES_SHARE * rtol * theta * eps, FINEST), COARSEST)
+            enclosure = self.delta(eps, max(slack, rough))
             value = enclosure.upper if side > 0.0 else enclosure.lower
-            low, high = (eps, high) if value > delta else (low, eps)
+            # A rough bound may fail where a finer one does not.
+            is_open = enclosure.lower <= delta < enclosure.upper
+            if (value > delta) == (side < 0.0) or not (rough and is_open):
+                low, high = (eps, high) if value > delta else (low, eps)
+            if high == 0.0:
+                break
             excess = log(value - infinite) - math.log(goal)
             width = log(enclosure.upper - infinite) - log(enclosure.lower - infinite)
             aim = max(slack, min(width, 1.0))
-            is_met = (value <= delta) == (side > 0.0)
-            if high - low <= SERIES_SHARE * rtol * high or is_met and abs(excess) <= 2.0 * aim:
+            is_met = (value <= delta) == (side > 0.0) and not rough
+            rough = 0.0 if is_open or abs(excess) <= 2.0 * max(rough, width) else rough
+            if high - low <= SERIES_SHARE * rtol * high or (is_met and abs(excess) <= 2.0 * aim):
                 break
             rate = (previous[1] - excess) / (eps - previous[0]) if eps != previous[0] else theta
             theta = min(max(rate, 0.3 * theta), 3.0 * theta) if math.isfinite(rate) else theta

@@ -5,9 +5,10 @@ p_∞ where Q has none, has the curve
 
     H(x) = Σ p (1 − x e^{−L})₊ + p_∞,        x = e^ε.
 
-It is a convex polygon with a kink at each x = e^L, where the slope rises by p e^{−L}. `losses_above`
-and `losses_below` find pairs whose curves lie above or below one that is enclosed at some ε, the
-*nodes*. Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md, sections 3 and 4.
+It is a convex polygon with a kink at each x = e^L, where the slope rises by p e^{−L}. The functions
+`losses_above` and `losses_below` find pairs whose curves lie above or below one that is enclosed at
+some ε, the *nodes*, and `losses_of` takes the losses of few outcomes as they are.
+Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md, sections 3 and 4.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.enumeration import Outcomes
 from shufflebounds.divergence.law import Law, U
 
 # Smallest bound of H, and smallest mass, that is used: products of smaller ones would lose
@@ -31,6 +33,8 @@ SMALLEST = 1e-290
 LEAST_CENTRE = 1e-9
 # Distance of a kink from the ends of its cell, as a share of its width.
 MARGIN = 0.01
+# Distance below which two losses count as equal, as a share of the largest loss.
+EQUAL = 1e-12
 # Share by which a polygon ends before its line is certain to be at the limit.
 END_MARGIN = 1e-6
 # A bound of what underflows in sums of a few terms.
@@ -134,6 +138,28 @@ def losses_below(nodes: FloatArray, forward: Bounds, backward: Bounds) -> Losses
     masses = np.concatenate([mirrored[::-1], [max(centre, 0.0)], masses]) * scale
     used = masses > 0.0
     return Losses(values[used], masses[used], infinite * scale) if used.any() else None
+
+
+def losses_of(outcomes: Outcomes) -> Losses:
+    """Return a pair below that of the outcomes: their own losses and masses, rounded down."""
+    masses = np.exp(np.maximum(outcomes.log_lower, -1e4)) * outcomes.gain * (1.0 - outcomes.err)
+    masses = np.where(masses < SMALLEST, 0.0, masses) * (1.0 - 8.0 * U)
+    is_infinite = outcomes.cost == 0.0
+    infinite = math.fsum(masses[is_infinite]) * (1.0 - 4.0 * U)
+    used = (masses > 0.0) & ~is_infinite
+    if not used.any():
+        return Losses(np.zeros(1), np.full(1, SMALLEST), infinite)
+    log_gain, log_cost = np.log(outcomes.gain[used]), np.log(outcomes.cost[used])
+    rounding = outcomes.ratio_err + 16.0 * U + 8.0 * U * (np.abs(log_gain) + np.abs(log_cost))
+    values, masses = log_gain - log_cost - rounding, masses[used]
+    order = np.argsort(values)
+    values, masses = values[order], masses[order]
+    # Equal losses count as the smallest of them.
+    gap = EQUAL * float(np.abs(values).max())
+    starts = np.append(0, np.flatnonzero(np.diff(values) > gap) + 1)
+    counts = np.diff(starts, append=values.size)
+    sums = np.add.reduceat(masses, starts) * (1.0 - (counts + 4.0) * U)
+    return Losses(values[starts], sums, infinite)
 
 
 def hull(points: FloatArray, heights: FloatArray) -> NDArray[np.int64]:

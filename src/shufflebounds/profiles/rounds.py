@@ -17,10 +17,19 @@ import numpy as np
 
 from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.engine import few_outcomes
+from shufflebounds.divergence.enumeration import outcomes
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.loss_sum import LossSum, Tilt
-from shufflebounds.profiles.losses import Bounds, Losses, losses_above, losses_below
-from shufflebounds.profiles.profile import Interval, Max, Profile
+from shufflebounds.profiles.losses import (
+    EQUAL,
+    Bounds,
+    Losses,
+    losses_above,
+    losses_below,
+    losses_of,
+)
+from shufflebounds.profiles.profile import Ends, Interval, Max, Profile
 
 # Variance that nodes at distance w add to a loss above a curve and take from one below it, together
 # and in units of w², for a loss that is spread evenly over the cells (docs/composition.md).
@@ -32,8 +41,12 @@ NODE_SHARE = 0.75
 SMALL_SHARE = 0.05
 # Largest distance of a node from the last one, as a share of its ε.
 LARGEST_GROWTH = 0.2
+# Largest fall of log δ from a node to the next: lines below a curve must not fall below 0.
+LARGEST_FALL = 0.8
 # The same for the estimates that choose the nodes, and how many of them are made at once.
 ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
+# Most kinks of a curve that are all nodes.
+MAX_KINKS = 1000
 # Most nodes of a kind.
 MAX_NODES = 4000
 # Smallest relative width of δ that is aimed at.
@@ -45,7 +58,7 @@ SMALLEST_LOG = -690.0
 # Largest relative width of δ that is aimed at at a node.
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
-REFINEMENT = 0.35
+REFINEMENT = 0.1
 # Most choices of nodes.
 MAX_CHOICES = 4
 
@@ -74,6 +87,8 @@ class Target(NamedTuple):
         return min(max(0.3 * (math.log(self.delta) - tilt.log_delta), FINEST_WIDTH), 1.0)
 
 
+# ε that ascend from 0, and δ there.
+Points = tuple[FloatArray, FloatArray]
 # The two orders of a pair of datasets, of which the first is that of P and Q.
 Orders = tuple[Direction, Direction]
 
@@ -111,6 +126,42 @@ def dataset_pairs(profile: Profile) -> Iterator[Orders]:
             yield from dataset_pairs(part)
 
 
+def enclosures_at(
+    direction: Direction, eps: FloatArray, rtol: float | FloatArray, level: float
+) -> Ends:
+    """Return ends of δ at several ε; where outcomes are few, those of their enumeration."""
+    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    if ranked is None:
+        return direction.at(np.zeros(eps.size, int)).deltas(eps, rtol, floor=level)
+    enclosures = [ranked.divergence(x) for x in eps.tolist()]
+    lower, upper = (np.array([getattr(x, end) for x in enclosures]) for end in ("lower", "upper"))
+    is_zero = eps >= direction.end
+    return Ends.of(np.where(is_zero, 0.0, lower), np.where(is_zero, 0.0, upper), direction.name)
+
+
+def kinks_of(direction: Direction) -> FloatArray | None:
+    """Return the ε > 0 at which a curve has kinks, and its end, if its outcomes are few."""
+    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    if ranked is None:
+        return None
+    ratios = ranked.ratios[(ranked.ratios > 1.0) & np.isfinite(ranked.ratios)]
+    kinks = np.log(ratios)
+    # D is certainly constant a little beyond the last kink.
+    last = kinks.max(initial=0.0) + 16.0 * ranked.err + 1e-13
+    kinks = np.append(kinks[kinks < last], last)
+    return kinks if last < LARGEST_EPS else None
+
+
+def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
+    """Return estimates of log δ at several ε; they bound nothing."""
+    if isinstance(profile, Max):
+        return np.asarray(np.max([log_estimates(part, eps) for part in profile.parts], axis=0))
+    if isinstance(profile, Direction) and few_outcomes(profile.decomposition, int(profile.n[0])):
+        with np.errstate(divide="ignore"):
+            return np.log(enclosures_at(profile, eps, 1.0, 0.0).upper)
+    return profile.at(np.zeros(eps.size, int)).estimates(eps)
+
+
 @dataclass(eq=False)
 class Curve:
     """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend."""
@@ -119,6 +170,24 @@ class Curve:
     nodes: FloatArray = field(default_factory=lambda: np.zeros(0))
     upper: FloatArray = field(default_factory=lambda: np.zeros(0))
     pairs: dict[Direction, Bounds] = field(default_factory=dict)
+    exact: dict[Direction, Losses] = field(default_factory=dict)
+    estimates: Points = (np.zeros(0), np.zeros(0))
+
+    def use_kinks(self, rtol: float) -> None:
+        """Use the kinks of the curves as nodes, and their own losses, if they are few."""
+        directions = {x: None for orders in self.kind.pairs for x in orders}
+        places = [kinks_of(direction) for direction in directions]
+        if not self.kind.interval.is_exact or any(x is None for x in places):
+            return
+        nodes = np.unique(np.concatenate([[0.0], *(x for x in places if x is not None)]))
+        nodes = nodes[np.append(True, np.diff(nodes) > EQUAL * nodes[-1])]
+        if not 1 < nodes.size <= MAX_KINKS:
+            return
+        for direction in directions:
+            counted = outcomes(direction.decomposition, int(direction.n[0]))
+            assert counted is not None
+            self.exact[direction] = losses_of(counted)
+        self.add(nodes, np.full(nodes.size, rtol), 0.0)
 
     def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
         """Enclose the profiles at more nodes, to relative widths of about `rtol`.
@@ -130,7 +199,7 @@ class Curve:
         order = np.argsort(np.concatenate([self.nodes, nodes]))
         largest = np.zeros(nodes.size), np.zeros(nodes.size)
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
-            ends = direction.at(np.zeros(nodes.size, int)).deltas(nodes, rtol, floor=level)
+            ends = enclosures_at(direction, nodes, rtol, level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
             known = self.pairs.get(direction, Bounds(np.zeros(0), np.zeros(0)))
             limit = min(float(direction.limits[0]), float(ends.upper.min(initial=math.inf)))
@@ -162,6 +231,8 @@ class Curve:
 
     def below(self, orders: Orders) -> Losses | None:
         """Return losses below those of a pair of datasets."""
+        if orders[0] in self.exact:
+            return self.exact[orders[0]]
         first, second = (self.pairs[direction] for direction in orders)
         return losses_below(self.nodes, first, second)
 
@@ -215,16 +286,40 @@ class Rounds:
 
     def sums(self, target: Target) -> Iterator[Sums]:
         """Yield sums of losses above and below those of all rounds, closer and closer together."""
-        curves = [Curve(kind) for kind in self.kinds]
-        points = [estimated_curve(kind.interval.upper) for kind in self.kinds]
+        curves = self._curves(target.rtol)
         for _ in range(MAX_CHOICES):
-            plan = Plan.of(points, [kind.times for kind in self.kinds], target)
-            for curve, *nodes, level in zip(curves, *plan, strict=True):
-                curve.add(*nodes, level)
-                curve.reach(level)
-            yield Sums(self, curves)
-            points = [(curve.nodes, curve.upper) for curve in curves]
+            self._add_nodes(curves, target)
+            sums = Sums(self, curves)
+            yield sums
+            if sums.are_exact:
+                break
             target = target._replace(rtol=REFINEMENT * target.rtol)
+
+    def sums_for(self, targets: Sequence[Target]) -> Sums:
+        """Return sums of losses that serve several targets."""
+        curves = self._curves(min(target.rtol for target in targets))
+        for target in targets:
+            self._add_nodes(curves, target)
+        return Sums(self, curves)
+
+    def _curves(self, rtol: float) -> list[Curve]:
+        """Return the curves of the kinds, with their kinks if these are few."""
+        curves = [Curve(kind) for kind in self.kinds]
+        for curve in curves:
+            curve.use_kinks(rtol)
+        return curves
+
+    def _add_nodes(self, curves: Sequence[Curve], target: Target) -> None:
+        """Add the nodes that a target needs to curves that have others than their kinks."""
+        for curve in curves:
+            if not curve.nodes.size:
+                curve.estimates = estimated_curve(curve.kind.interval.upper)
+        points = [(x.nodes, x.upper) if x.nodes.size else x.estimates for x in curves]
+        plan = Plan.of(points, [kind.times for kind in self.kinds], target)
+        for curve, nodes, rtol, level in zip(curves, *plan, strict=True):
+            if not curve.exact:
+                curve.add(nodes, rtol, level)
+                curve.reach(level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +328,11 @@ class Sums:
 
     rounds: Rounds
     curves: Sequence[Curve]
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether all losses are those of the outcomes themselves."""
+        return all(curve.exact for curve in self.curves)
 
     def upper(self) -> LossSum:
         """Return a sum above all rounds."""
@@ -260,16 +360,13 @@ class Sums:
         return LossSum(known) if known else None
 
 
-Points = tuple[FloatArray, FloatArray]
-
-
 def estimated_curve(profile: Profile) -> Points:
     """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there.
 
     There are two or more.
     """
     end = min(profile.end, LARGEST_EPS)
-    logs = profile.estimates(np.zeros(1))
+    logs = log_estimates(profile, np.zeros(1))
     # Four points for each standard deviation of a normal loss.
     step = max(0.6 * min(float(np.exp(np.minimum(logs[0], 0.0))), 1.0), SMALLEST_STEP)
     eps = np.zeros(1)
@@ -278,7 +375,7 @@ def estimated_curve(profile: Profile) -> Points:
         for _ in range(ROUGH_BLOCK):
             block.append(block[-1] + max(step, ROUGH_GROWTH * block[-1]))
         new_eps = np.unique(np.minimum(np.array(block[1:]), end))
-        logs = np.append(logs, profile.at(np.zeros(new_eps.size, int)).estimates(new_eps))
+        logs = np.append(logs, log_estimates(profile, new_eps))
         eps = np.append(eps, new_eps)
     logs = np.where(np.isnan(logs) | (eps >= profile.end), -np.inf, np.minimum(logs, 0.0))
     heights = np.exp(np.minimum.accumulate(logs))
@@ -336,7 +433,11 @@ def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) ->
     is_last = heights <= heights[-1] * (1.0 + 1e-6) + level
     last = float(eps[max(int(np.argmax(is_last)), 1)])
     widest = LARGEST_GROWTH * edges[:-1] + float(eps[1])
-    steps = np.diff(edges) * np.maximum(rate, 1.0 / widest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        falls = -np.diff(np.log(heights)) / np.diff(eps)
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    falls = np.nan_to_num(falls, posinf=0.0)[np.searchsorted(eps[1:-1], middles)]
+    steps = np.diff(edges) * np.maximum(np.maximum(rate, falls / LARGEST_FALL), 1.0 / widest)
     counts = np.append(0.0, np.cumsum(steps))
     size = float(np.interp(last, edges, counts))
     number = min(max(4, math.ceil(size)), MAX_NODES)

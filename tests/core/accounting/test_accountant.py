@@ -42,7 +42,7 @@ def test_a_randomizer_is_one_kind_of_rounds_however_often_it_comes():
     accountant.compose(sb.KRR(3, 1.0), 100).compose(sb.KRR(3, 0.5).blanket(), 100)
     whole = sb.compose([(sb.KRR(3, 1.0), 100, 3), (sb.KRR(3, 0.5).blanket(), 100, 1)])
     found, wanted = (
-        [(kind.n, kind.times, len(kind.crowds)) for kind in composed.rounds]
+        [(kind.n, kind.times, kind.key) for kind in composed.rounds]
         for composed in (accountant.composed, whole)
     )
     assert found == wanted

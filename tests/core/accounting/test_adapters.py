@@ -16,7 +16,7 @@ from shufflebounds.accounting.accountant import (
     to_renyi_accounting,
 )
 from shufflebounds.accounting.composition import compose
-from shufflebounds.divergence.losses import LossLaw
+from shufflebounds.profiles.losses import Losses
 
 COMPOSED = compose([(sb.KRR(10, 4.0).blanket(), 10**4, 30)])
 
@@ -29,14 +29,14 @@ def test_other_lattices_keep_their_side():
     rng = np.random.default_rng(1)
     index = np.arange(-50, 51)
     masses = rng.random(101) * (1.0 - 1e-3) / 60.0
-    law = LossLaw(0.0078125, 2 * index + 1, masses, 1e-3)
+    law = Losses(0.0078125 * (2 * index + 1), masses, 1e-3)
     for interval in (0.5, 0.03, 0.001):
         (start, above), (floor, below) = (
             _split_losses(law, interval),
             _round_losses_down(law, interval),
         )
         for eps in np.linspace(-1.5, 1.5, 61):
-            truth = curve(law.law.values, masses, 1e-3, eps)
+            truth = curve(law.values, masses, 1e-3, eps)
             upper = curve((start + np.arange(above.size)) * interval, above, 1e-3, eps)
             lower = curve((floor + np.arange(below.size)) * interval, below, 1e-3, eps)
             assert lower <= truth

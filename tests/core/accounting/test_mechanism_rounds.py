@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,14 +11,14 @@ from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting.composition import Composed, round_of
-from shufflebounds.accounting.round_laws import Points, crowd_grid
+from shufflebounds.accounting.composition import Round, affordable_suprema
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
-from shufflebounds.divergence.losses import pessimistic
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.rounds import Curve, Kind
 from shufflebounds.protocols.base import SingleMessage
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
@@ -74,21 +73,17 @@ def test_kinds_of_rounds_mix():
 def test_many_pairs_of_inputs_leave_the_blankets():
     rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=9)
     randomizer = sb.MatrixRandomizer(rows)
-    made = round_of(randomizer, 100, 2)
-    assert not made.crowds
-    assert len(made.decompositions) > 1
-    ends = Composed((made,)).epsilon(1e-3)
-    known = replace(made, datasets=())
-    assert Composed((known,)).epsilon(1e-3).lower == 0.0
-    assert Composed((known,)).epsilon(1e-3).upper == ends.upper
+    assert affordable_suprema(randomizer, np.array([100.0])) is None
+    ends = sb.compose([(randomizer, 100, 2)]).epsilon(1e-3)
+    blankets = sb.compose([(tuple(randomizer.blankets().values()), 100, 2)]).epsilon(1e-3)
+    assert 0.0 < ends.lower <= ends.upper <= blankets.upper * (1.0 + 1e-3)
 
 
 def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
-    rows = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
-    made = round_of(sb.MatrixRandomizer(rows), 10_000, 30)
-    assert len(made.crowds) == 12
-    found = Composed((made,)).epsilon(1e-6)
-    blankets = Composed((replace(made, crowds=()),)).epsilon(1e-6)
+    randomizer = sb.MatrixRandomizer(np.random.default_rng(1).dirichlet(np.ones(4), size=4))
+    assert affordable_suprema(randomizer, np.array([1e4])) is not None
+    found = sb.compose([(randomizer, 10_000, 30)]).epsilon(1e-6)
+    blankets = sb.compose([(tuple(randomizer.blankets().values()), 10_000, 30)]).epsilon(1e-6)
     assert found.upper < 1.01 * found.lower < 0.93 * blankets.upper
 
 
@@ -107,29 +102,32 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     rows = rng.dirichlet([6.0, 6.0], size=2 + seed % 2)
     if seed == 3:
         rows = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
-    made = round_of(sb.MatrixRandomizer(rows), n, 2)
-    points = Points(step, 1e-3)
-    upper = crowd_grid(made.decompositions, made.crowds, n, points).upper(1e-6)
-    pair = pessimistic(points.places[: upper.size], upper, step)
-    losses = pair.step * pair.index
+    curve = Curve(Kind.of(Round(sb.MatrixRandomizer(rows), n, 2).best, 2))
+    nodes = step * np.arange(24.0)
+    curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
+    losses = curve.above()
     found = in_floats(rows, n)
-    reach = step * upper.size
-    for eps in [*(step * np.arange(upper.size)), *rng.uniform(-1.2 * reach, 1.2 * reach, 20)]:
+    reach = float(nodes[-1])
+    for eps in [*nodes, *rng.uniform(-1.2 * reach, 1.2 * reach, 20)]:
         truth = float(np.maximum(found[:, 0] - math.exp(eps) * found[:, 1], 0.0).sum(1).max())
-        above = float(pair.masses @ np.maximum(-np.expm1(eps - losses), 0.0)) + pair.infinite
+        gains = np.maximum(-np.expm1(eps - losses.values), 0.0)
+        above = float(losses.masses @ gains) + losses.infinite
         assert truth * (1 - 1e-11) - 1e-14 <= above
-    assert made.crowds
 
 
-def test_points_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
-    """Most points ask one kind, as the others were smaller before."""
-    made = round_of(sb.Joint([sb.BLH(1.0)] * 3), 10_000, 2)
-    assert len(made.crowds) == 3
-    points = Points(0.01, 1e-3)
-    bounds = crowd_grid(made.decompositions, made.crowds, 10_000, points).upper(1e-4)
-    for i, bound in enumerate(bounds):
-        every = max(supremum(one, 0.01 * i, 10_000) for one in made.crowds)
-        assert bound == pytest.approx(every, rel=1e-9)
+def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
+    """Most nodes ask one kind, as the blankets of the others are smaller."""
+    joint = sb.Joint([sb.BLH(1.0)] * 3)
+    crowds = both_directions(joint.crowds())
+    assert len(crowds) == 3
+    curve = Curve(Kind.of(Round(joint, 10_000, 2).best, 2))
+    nodes = 0.01 * np.arange(12.0)
+    curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
+    for eps, bound in zip(nodes.tolist(), curve.upper, strict=True):
+        every = max(supremum(crowd, eps, 10_000) for crowd in crowds)
+        assert bound <= every * (1.0 + 1e-3) + 1e-9  # which is negligible
+        attained = max(float(x.lower[list(nodes).index(eps)]) for x in curve.pairs.values())
+        assert attained <= bound
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.2])
@@ -137,14 +135,15 @@ def test_rounds_of_many_different_parts_are_tight(rate):
     """Between what two datasets attain and what their blanket says."""
     parts = [sb.KRR(2, 0.5), sb.KRR(5, 0.6), sb.BLH(0.4), sb.KRR(16, 0.3), sb.RAPPOR(0.5)]
     joint = sb.Joint(parts) if rate == 1.0 else sb.Subsampled(sb.Joint(parts), rate)
-    assert [bool(one.kinds) for one in round_of(joint, 10**5, 30).crowds] == [True]
+    assert affordable_suprema(joint, np.array([1e5])) is not None
     found = sb.epsilon(joint, 10**5, 1e-6, rounds=30)
     assert found.lower <= found.upper <= 1.015 * found.lower
     assert found.upper < 0.85 * sb.epsilon(joint.blanket(), 10**5, 1e-6, rounds=30).lower
 
 
 def test_parts_that_are_too_different_leave_the_blankets():
-    assert not round_of(sb.Joint([sb.KRR(256, 2.0)] * 8), 10**6, 2).crowds
+    joint = sb.Joint([sb.KRR(256, 2.0)] * 8)
+    assert affordable_suprema(joint, np.array([1e6])) is None
 
 
 # Joints, against every adaptive choice of datasets, enumerated.
