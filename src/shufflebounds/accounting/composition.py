@@ -205,8 +205,8 @@ class _Search:
     """Bounds of ε or δ of many rounds, narrowed step by step.
 
     If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound
-    of the value that it approximates. It is inf where none is known. If the search ``is_strict``,
-    the width alone counts.
+    of the value that it approximates. It is inf where none is known. In that case the width alone
+    counts if the search ``is_strict``.
     """
 
     question: _Question
@@ -231,7 +231,7 @@ class _Search:
         upper, goal = self.enclosure.upper, self.question.goal
         if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
             return True
-        if self.is_strict:
+        if self.is_strict and self.floor == math.inf:
             return False
         return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
 

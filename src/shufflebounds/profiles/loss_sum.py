@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
@@ -207,7 +206,7 @@ class LossSum(Profile):
         """Return the tilt for δ at ε."""
         return self._tilt(lambda tilts: tilts.eps < eps)
 
-    def _tilt(self, is_below: Callable[[Tilt], NDArray[np.bool_]]) -> Tilt:
+    def _tilt(self, is_below: Callable[[Any], Any]) -> Tilt:
         """Return the largest tilt of those of which a property holds for all that are smaller."""
         square = math.fsum(n * float(x.masses @ x.values**2) for x, n in self.rounds)
         largest = max(float(np.abs(x.values).max()) for x, _ in self.rounds)
@@ -235,7 +234,8 @@ class LossSum(Profile):
         eps = slope - 1.0 / theta - 1.0 / (1.0 + theta)
         spread = curvature + theta**-2.0 + (1.0 + theta) ** -2.0
         log_delta = k - theta * eps - np.log(theta) - np.log1p(theta)
-        return Tilt(theta, eps, log_delta - 0.5 * np.log(2.0 * math.pi * spread), k)
+        estimates: Any = (theta, eps, log_delta - 0.5 * np.log(2.0 * math.pi * spread), k)
+        return Tilt(*estimates)
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""

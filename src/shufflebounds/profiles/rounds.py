@@ -266,8 +266,12 @@ class Rounds:
         """
         count = max(len(kind.pairs) for kind in self.kinds)
         return [
-            [kind.pairs[min(i, len(kind.pairs) - 1)][::side] for kind in self.kinds]
-            for side in ((1,) if self.is_symmetric else (1, -1))
+            [
+                (x[1], x[0]) if is_reverse else x
+                for kind in self.kinds
+                for x in [kind.pairs[min(i, len(kind.pairs) - 1)]]
+            ]
+            for is_reverse in ((False,) if self.is_symmetric else (False, True))
             for i in range(count)
         ]
 
