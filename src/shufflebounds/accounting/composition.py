@@ -100,7 +100,7 @@ class Round:
     def decompositions(self) -> list[Decomposition]:
         """Decompositions whose largest divergence bounds a round from above."""
         if isinstance(self.subject, Randomizer):
-            return decompositions_above(self.subject)
+            return list(decompositions_above(self.subject))
         return list(self.subject)
 
     @property
