@@ -13,15 +13,16 @@ from repository import ROOT
 
 from shufflebounds import __version__
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = PYPROJECT["project"], PYPROJECT["dependency-groups"]
 
 # conda-forge and bioconda split these into a core and extras.
 CONDA_NAMES = {"matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
 
 
 def direct(*groups: str) -> dict[str, Requirement]:
-    """Packages of the project itself or of its optional groups, by name."""
-    listed = [PROJECT["optional-dependencies"][group] for group in groups]
+    """Packages of the project itself, of its extras or of its dependency groups, by name."""
+    listed = [(PROJECT["optional-dependencies"] | GROUPS)[group] for group in groups]
     requirements = map(Requirement, sum(listed, PROJECT["dependencies"]))
     return {canonicalize_name(requirement.name): requirement for requirement in requirements}
 
@@ -117,6 +118,20 @@ def test_the_python_of_conda_is_supported():
 def test_the_citation_names_this_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__
+    assert citation["keywords"] == PROJECT["keywords"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == PROJECT["authors"] == PROJECT["maintainers"]
+
+
+def test_the_hooks_before_a_commit_are_the_linters_of_this_environment():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (local,) = hooks["repos"]
+    assert local["repo"] == "local"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for hook in local["hooks"]:
+        assert hook["language"] == "system"
+        command = hook["entry"].removeprefix(".venv/bin/")
+        assert f"$(BIN)/{command}" in makefile
 
 
 # Continuous integration.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,6 +29,9 @@ SOURCES = {
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
+OTHER_FILES = ("pyproject.toml", "MANIFEST.in", "LICENSE", "CITATION.cff")
+
+
 def attempt(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         list(map(str, command)),
@@ -51,10 +55,11 @@ def built(tmp_path_factory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("build")
     tree = folder / "tree"
     tree.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
+    for path in (*ROOT.glob("*.md"), *(ROOT / name for name in OTHER_FILES)):
+        shutil.copy(path, tree)
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src", tree / "src", ignore=ignored)
+    for name in ("src", "docs"):
+        shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     run(sys.executable, "-m", "build", "--outdir", folder / "dist", tree, cwd=folder)
     [wheel], [sdist] = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
     return wheel, sdist
@@ -91,6 +96,11 @@ def test_both_archives_hold_the_whole_library(built):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in SOURCES} <= names
+    # The links of README.
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = {link.partition("#")[0] for link in re.findall(r"\]\(([^):]+)\)", readme)}
+    assert {"docs/library.md", "docs/fig2.png", "CONTRIBUTING.md"} <= linked
+    assert linked - {""} <= names
 
 
 def test_the_library_answers_without_its_extras(python, tmp_path):

@@ -4,90 +4,124 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.options import command
-from shufflebounds.cli.parameters import flag, parameters, usages
+from shufflebounds.cli.parameters import flag, maker, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.values import Name
+from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 
 # Symbols that some terminals do not show, and what is printed in their place.
 PLAIN_SYMBOLS = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
 
-NAME = click.Argument(["name"], required=False, type=Name(registry.mechanism_names()))
+
+def _name(names: Sequence[str]) -> click.Argument:
+    return click.Argument(["name"], required=False, type=Name(names))
 
 
-@command(NAME, "json")
+@command(_name([*registry.mechanism_names(), *protocols()]), "json")
 def mechanisms(name: str | None) -> Reply:
-    """List the available mechanisms; with a NAME, explain one.
+    """List the mechanisms and protocols; with a NAME, explain one and its parameters.
 
     Example: shufflebounds mechanisms krr
     """
-    names = [name] if name else registry.mechanism_names()
+    if name:
+        lines = [*(": ".join(filter(None, usage)) for usage in usages(name)), *_explanation(name)]
+        return Reply(facts=[_owner_facts(name)], sections={name: [_description(name), *lines]})
+    names = registry.mechanism_names()
     return Reply(
-        facts=[_mechanism_facts(each) for each in names],
-        sections={
-            each: [
-                _mechanism_description(each),
-                *(": ".join(filter(None, usage)) for usage in usages(each)),
-                *(_mechanism_explanation(each) if name else []),
-            ]
-            for each in names
+        title="Parameters in brackets are optional; `mechanisms NAME` explains them.",
+        facts=[_owner_facts(each) for each in names],
+        table={
+            "name": names,
+            "what it is": [re.split(r"[:,] (?![^\[]*\])", _description(each))[0] for each in names],
+            "parameters": [_options_of_owner(each) for each in names],
+        },
+        sections={"Protocols, which --protocol takes:": [", ".join(protocols())]},
+    )
+
+
+@command(_name([*BOUNDS]), "json")
+def bounds(name: str | None) -> Reply:
+    """List the available bounds; with a NAME, say who proved it.
+
+    Example: shufflebounds bounds blanket
+    """
+    names = [name] if name else [*BOUNDS]
+    facts = [_bound_facts(each) for each in names]
+    if name:
+        (fact,) = facts
+        told = [
+            f"{fact['description']} ({fact['kind']})",
+            f"for {', '.join(fact['quantities'])}; needs {fact['needs']}",
+            fact["source"],
+        ]
+        return Reply(facts=facts, sections={name: told})
+    return Reply(
+        title="`bounds NAME` explains one, and says who proved it.",
+        facts=facts,
+        table={
+            "name": names,
+            "kind": [fact["kind"] for fact in facts],
+            "needs": [fact["needs"].removeprefix("the ") for fact in facts],
+            "for": [", ".join(fact["quantities"]) for fact in facts],
         },
     )
 
 
-@command("json")
-def bounds() -> Reply:
-    """List the available bounds, and who proved them."""
-    facts: list[dict[str, Any]] = [
-        {
-            "name": bound.name,
-            "kind": bound.kind.value,
-            "description": bound.label,
-            "needs": "the mechanism" if bound.knows_mechanism else "eps0 alone",
-            "quantities": list(bound.quantities),
-            "source": bound.source,
-        }
-        for bound in BOUNDS.values()
-    ]
-    sections = {
-        bound["name"]: [
-            f"{bound['description']} ({bound['kind']})",
-            f"of {' and '.join(bound['quantities'])}, knows {bound['needs']}: {bound['source']}",
-        ]
-        for bound in facts
+def _bound_facts(name: str) -> dict[str, Any]:
+    bound = BOUNDS[name]
+    return {
+        "name": bound.name,
+        "kind": bound.kind.value,
+        "description": bound.label,
+        "needs": "the mechanism" if bound.knows_mechanism else "eps0 alone",
+        "quantities": list(bound.quantities),
+        "source": bound.source,
     }
-    return Reply(facts=facts, sections=sections)
 
 
-def _mechanism_explanation(name: str) -> list[str]:
-    """What the class of a mechanism says of it after its first paragraph, and how to ask about it.
+def _options_of_owner(owner: str) -> str:
+    """Return the names of parameters, required ones first and the others in brackets."""
+    entries = sorted(parameters(owner).items(), key=lambda item: not item[1].is_required)
+    names = ((name.replace("_", "-"), entry.is_required) for name, entry in entries)
+    return " ".join(name if is_required else f"[{name}]" for name, is_required in names)
+
+
+def _explanation(owner: str) -> list[str]:
+    """Return what the docstring says after its first paragraph, and how to ask about the owner.
 
     Left out are the exceptions that it raises, and the sections of numpydoc.
     """
-    about = inspect.getdoc(registry.mechanism(name)) or ""
-    text = re.split(r"\n\n\w+\n-{3,}\n|\n\nRaises ", about, maxsplit=1)[0].strip()
-    required = [key for key, parameter in parameters(name).items() if parameter.is_required]
+    about = inspect.getdoc(maker(owner)) or ""
+    text = re.split(r"\n\n\w+\n-{3,}\n|(?<=\.)\s+Raises\s", about, maxsplit=1)[0]
+    required = [key for key, parameter in parameters(owner).items() if parameter.is_required]
     own = "".join(f" {flag(key)} …" for key in required)
-    takes_eps0 = "eps0" in inspect.signature(registry.mechanism(name)).parameters
+    takes_eps0 = "eps0" in inspect.signature(maker(owner)).parameters
     eps0 = " --eps0 …" if takes_eps0 else ""
-    usage = f"shufflebounds epsilon --mechanism {name}{own}{eps0} --n … --delta …"
-    return [*text.split("\n\n")[1:], usage]
+    kind = "protocol" if owner in PROTOCOLS else "mechanism"
+    usage = f"shufflebounds epsilon --{kind} {owner}{own}{eps0} --n … --delta …"
+    return [*_in_plain_symbols(text.strip()).split("\n\n")[1:], usage]
 
 
-def _mechanism_description(name: str) -> str:
-    description = (registry.mechanism(name).__doc__ or name).strip().splitlines()[0]
+def _description(owner: str) -> str:
+    """Return the first line of the docstring."""
+    return _in_plain_symbols((maker(owner).__doc__ or owner).strip().splitlines()[0])
+
+
+def _in_plain_symbols(text: str) -> str:
     for symbol, plain in PLAIN_SYMBOLS.items():
-        description = description.replace(symbol, plain)
-    return description
+        text = text.replace(symbol, plain)
+    return text
 
 
-def _mechanism_facts(name: str) -> dict[str, Any]:
+def _owner_facts(owner: str) -> dict[str, Any]:
     options = {
         key: {
             "type": parameter.type.__name__,
@@ -95,6 +129,6 @@ def _mechanism_facts(name: str) -> dict[str, Any]:
             "default": parameter.default,
             "help": parameter.help,
         }
-        for key, parameter in parameters(name).items()
+        for key, parameter in parameters(owner).items()
     }
-    return {"name": name, "description": _mechanism_description(name), "parameters": options}
+    return {"name": owner, "description": _description(owner), "parameters": options}

@@ -7,13 +7,13 @@ it or because the numbers are not precise enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import at_most_blanket, plain_ends, within_eps0
+from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import (
     large_delta,
@@ -22,11 +22,11 @@ from shufflebounds.cli.notes import (
     untried_bound,
     warnings,
 )
-from shufflebounds.cli.options import REPLY, USERS, option, rtol_option
+from shufflebounds.cli.options import REPLY, USERS, every_row_option, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
-from shufflebounds.cli.tables import KEPT_SPACE
+from shufflebounds.cli.tables import KEPT_SPACE, Table
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
 from shufflebounds.curves import claim_files
@@ -56,8 +56,11 @@ class Verdict(StrEnum):
 
 
 EXIT_CODES = {Verdict.PROVEN: 0, Verdict.REFUTED: 1, Verdict.OPEN: 4}
-# The cell beside a bound that decides.
+# The cell of a bound that decides, or that does not.
 EFFECTS = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
+COLORS = {Verdict.PROVEN: "green", Verdict.REFUTED: "red", Verdict.OPEN: "yellow"}
+# Bounds whose rows are always printed. The others are if they are the closest ones to the truth.
+USUAL_BOUNDS = ("best", *PAIR_BOUNDS)
 
 
 @dataclass(frozen=True)
@@ -150,10 +153,16 @@ def _findings(
     ),
     "rounds",
     rtol_option("1e-4 for one round, else 1e-3"),
+    every_row_option("Print all bounds, not only the closest ones."),
     *REPLY,
 )
 def check(
-    deployment: Deployment, delta: float, eps: float, rtol: float | None, output: Output
+    deployment: Deployment,
+    delta: float,
+    eps: float,
+    rtol: float | None,
+    every_row: bool,
+    output: Output,
 ) -> Reply:
     """Is a claim of (epsilon, delta) proven, refuted or open?
 
@@ -165,9 +174,9 @@ def check(
     """
     eps = validation.eps(eps)
     by_name, capped = findings_on(eps, delta, deployment, Numerics(rtol=rtol))
-    findings = [*by_name.values()]
+    findings = sorted(by_name.values(), key=lambda finding: finding.end)
     verdict = verdict_of(findings, eps)
-    imprecise = [finding for finding in findings if finding.is_imprecise(eps)]
+    imprecise = [finding for finding in by_name.values() if finding.is_imprecise(eps)]
     facts = {"eps": eps, "verdict": verdict, "open_because": None}
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
@@ -179,18 +188,57 @@ def check(
         title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
         facts=deployment.facts(delta=delta) | facts,
-        table={
-            "": [_bound_label(finding.bound) for finding in findings],
-            f"epsilon (natural{KEPT_SPACE}log)": [finding.text(output) for finding in findings],
-            " ": [EFFECTS[finding.verdict(eps)] for finding in findings],
-        },
+        table=_table(findings, eps, output),
+        shown=None if every_row else _shown_rows(findings, eps, imprecise),
         claim=[f"{verdict.upper()}.", _verdict_reason(output, eps, verdict, findings, imprecise)],
         notes=[*notes_on(deployment), *untried, *large, *_second_program(deployment), *capped],
         warnings=[*warnings(deployment), *untried, *large],
         bounds=tuple(by_name),
         deployment=deployment,
+        color=COLORS[verdict],
         exit_code=EXIT_CODES[verdict],
     )
+
+
+def _place_of_claim(findings: Sequence[Finding], eps: float) -> int:
+    """Return how many of the findings, sorted by ε, stand before the claim."""
+    return sum(finding.end <= eps for finding in findings)
+
+
+def _table(findings: Sequence[Finding], eps: float, output: Output) -> Table:
+    """Return a row for each finding, sorted by ε, and one for the claim between them."""
+    rows = [
+        (_bound_label(finding.bound), finding.text(output), EFFECTS[finding.verdict(eps)])
+        for finding in findings
+    ]
+    rows.insert(_place_of_claim(findings, eps), ("claim", repr(eps), ""))
+    labels, numbers, effects = zip(*rows, strict=True)
+    heading = f"epsilon (natural{KEPT_SPACE}log)"
+    return {"": labels, heading: numbers, "effect on the claim": effects}
+
+
+def _shown_rows(findings: Sequence[Finding], eps: float, imprecise: Sequence[Finding]) -> list[int]:
+    """Return the rows of the usual bounds, the claim, and of those that the verdict names."""
+    named = {id(finding) for finding in (_lowest(findings), _highest(findings), *imprecise[:1])}
+    place = _place_of_claim(findings, eps)
+    shown = [
+        i + (i >= place)
+        for i, finding in enumerate(findings)
+        if finding.bound.name in USUAL_BOUNDS or id(finding) in named
+    ]
+    return sorted([*shown, place])
+
+
+def _lowest(findings: Sequence[Finding]) -> Finding:
+    """Return the smallest upper bound, a usual one if it is among several."""
+    upper = [x for x in findings if x.bound.kind is Kind.UPPER]
+    return min(upper, key=lambda x: (x.end, x.bound.name not in USUAL_BOUNDS))
+
+
+def _highest(findings: Sequence[Finding]) -> Finding:
+    """Return the largest lower bound, a usual one if it is among several."""
+    lower = [x for x in findings if x.bound.kind is Kind.LOWER]
+    return max(lower, key=lambda x: (x.end, x.bound.name in USUAL_BOUNDS))
 
 
 def _finding_facts(finding: Finding, eps: float) -> dict[str, object]:
@@ -217,14 +265,13 @@ def _verdict_reason(
     output: Output,
     eps: float,
     verdict: Verdict,
-    findings: list[Finding],
-    imprecise: list[Finding],
+    findings: Sequence[Finding],
+    imprecise: Sequence[Finding],
 ) -> str:
     """Return the sentence that gives the reason of the verdict."""
-    lowest = min((x for x in findings if x.bound.kind is Kind.UPPER), key=lambda x: x.end)
-    highest = max((x for x in findings if x.bound.kind is Kind.LOWER), key=lambda x: x.end)
+    lowest, highest = _lowest(findings), _highest(findings)
     if verdict is Verdict.PROVEN:
-        return f"You can claim it, and even the {lowest.bound.label}, {lowest.text(output)}."
+        return f"You can claim it; {lowest.text(output)} (the {lowest.bound.label}) is proven, too."
     if verdict is Verdict.REFUTED:
         by = f"differ by an epsilon of {highest.text(output)}"
         if math.isinf(highest.end):

@@ -13,7 +13,14 @@ from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.notes import without_shuffler
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, command, option, rounds_option
+from shufflebounds.cli.options import (
+    REPLY,
+    USERS,
+    command,
+    every_row_option,
+    option,
+    rounds_option,
+)
 from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.progress import show_step
 from shufflebounds.cli.reply import Output, Reply
@@ -120,7 +127,7 @@ COLUMNS = (
         "(for numbers Laplace) and Gaussian noise.",
         lambda x, ranking: _three_digits(x.mse.upper / ranking.curator_mse),
     ),
-    Column("bits", "of all that a user sends in a round.", lambda x, _: _three_digits(x.bits)),
+    Column("bits", "of everything a user sends in a round.", lambda x, _: _three_digits(x.bits)),
 )
 
 
@@ -130,30 +137,33 @@ COLUMNS = (
     ),
     option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
     option("--items", WHOLE, "Number of different values that a user holds.", default=1),
-    option("--attributes", WHOLE, "Number of such attributes of a user.", default=1),
+    option("--attributes", WHOLE, "Number of such attributes of a user.", default=1, metavar="A"),
     *USERS,
     option(
         "--dropout",
         REAL,
         "Largest share of the other users who do not report, 0 to below 1.",
         default=0.0,
+        metavar="R",
     ),
     *("eps", "delta"),
     rounds_option("--attributes"),
-    option("--most-bits", REAL, "The most bits that a user may send in a round."),
+    option("--most-bits", REAL, "The most bits that a user may send in a round.", metavar="B"),
     option(
         "--most-eps0",
         REAL,
         "The largest eps0 of all that a user sends in a round, which remains if the shuffler "
         "fails. Separate shuffles share it.",
+        metavar="E",
     ),
     option(
         "--most-messages",
         WHOLE,
         "The most messages of a user in a shuffle. Above 1, protocols of several messages compete.",
         default=1,
+        metavar="M",
     ),
-    option("--all every_row", bool, "Print all mechanisms, not only ten.", section=OUTPUT),
+    every_row_option("Print all mechanisms, not only ten."),
     *REPLY,
     rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
@@ -184,7 +194,7 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
-        max_rows=None if every_row else MAX_ROWS,
+        shown=None if every_row else range(min(MAX_ROWS, len(ranking.choices))),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Numerics
+from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.deployment import Deployment
@@ -16,8 +17,9 @@ from shufflebounds.cli.options import OUTPUT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.sent import question
+from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
-from shufflebounds.core.enclosure import PrecisionError
+from shufflebounds.core.enclosure import PrecisionError, outward
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves import storage
@@ -34,6 +36,8 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     "rounds": (1, 365),
     "order": (2, 256),
 }
+# Points of the table that a terminal shows.
+MAX_ROWS = 11
 
 
 @question(
@@ -83,9 +87,9 @@ def curve(
 ) -> Reply:
     """How do bounds change along an axis, such as the number of users? Prints CSV, and plots it.
 
-    You can claim the upper end of an upper bound. Any claim below the lower end of a lower bound is
-    false. Over several rounds the relative width is 1e-3 for epsilon and 0.05 for delta, whatever
-    --rtol says.
+    A terminal shows a table of some points in place of the CSV. You can claim the upper end of an
+    upper bound. Any claim below the lower end of a lower bound is false. Over several rounds the
+    relative width is 1e-3 for epsilon and 0.05 for delta, whatever --rtol says.
 
     Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
@@ -108,22 +112,57 @@ def curve(
         ]
     )
     several = None if x == "rounds" else deployment.rounds or 1
-    return Reply(
-        document=_write_outputs(computed, deployment, output, plot),
-        remarks=[*notes_on(replace(deployment, rounds=several)), *capped],
+    _write_files(computed, deployment, output, plot)
+    written = [str(path) for path in (output, plot) if path is not None]
+    wrote = [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
+    reply = Reply(
+        remarks=[*notes_on(replace(deployment, rounds=several)), *capped, *wrote],
         shortfall=_empty_points_error(computed),
+    )
+    if output is not None:
+        return reply
+    if not sys.stdout.isatty():
+        return replace(reply, document=_csv(computed))
+    rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
+    return replace(
+        reply,
+        title=f"{len(rows)} of {points} points; -o FILE writes all, with both ends of each bound.",
+        table=_table(computed, rows),
     )
 
 
-def _write_outputs(
+def _write_files(
     computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
-) -> str:
-    """Write the CSV file and the figure, and return the CSV if there is no file for it."""
+) -> None:
+    """Write the CSV file and the figure."""
     if plot is not None:
         or_value_error(plot, lambda: _draw_curves(computed, deployment, plot))
     if output is not None:
         or_value_error(output, lambda: curves.write_all(computed, output))
-        return ""
+
+
+def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
+    """Return the safe ends of the bounds at some of the points; empty where one is imprecise."""
+    axis = computed[0].specification.axis.name
+    values = [getattr(computed[0].points[row].setting, axis) for row in rows]
+    columns = {axis: [f"{value:.6g}" for value in values]}
+    for curve in computed:
+        bound = curve.specification.bound
+        is_lower = bound.kind in (Kind.LOWER, Kind.CLASS_LOWER)
+        answers = [curve.points[row].answer for row in rows]
+        columns[bound.label] = [
+            ""
+            if answer.shortfall
+            else outward(
+                answer.enclosure.lower if is_lower else answer.enclosure.upper, up=not is_lower
+            )
+            for answer in answers
+        ]
+    return columns
+
+
+def _csv(computed: Sequence[Curve]) -> str:
+    """Return the curves as the text of a CSV file."""
     rows = [row for curve in computed for row in curves.rows(curve)]
     return storage.sealed(curves.columns(computed[0].specification.quantity), rows)
 

@@ -7,6 +7,7 @@ prints.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -21,7 +22,6 @@ from shufflebounds.cli.reply import Output, Reply, publish
 from shufflebounds.cli.values import REAL, WHOLE, Rounds, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
-from shufflebounds.protocols.registry import PROTOCOLS
 
 # Sections of the help, which prints them in this order.
 QUESTION = "Question"
@@ -43,8 +43,9 @@ class Option(click.Option):
 class Command(click.Command):
     """A command whose help has sections of options.
 
-    ``owners`` are the mechanisms and protocols whose parameters are options, which are listed by
-    owner. ``rows`` explain the rows and columns of the answer.
+    ``owners`` are the mechanisms and protocols whose parameters are options. The help has those of
+    the mechanism or protocol that is named beside ``--help``. ``rows`` explain the rows or columns
+    of the answer.
     """
 
     def __init__(
@@ -61,8 +62,7 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in (QUESTION, SENT, PARAMETERS, OUTPUT):
             if section == PARAMETERS and self.owners:
-                with formatter.section(f"{PARAMETERS} of {self._kinds_of_owners()}"):
-                    self._write_parameters(formatter)
+                self._write_parameters(str(ctx.obj), formatter)
                 continue
             # The usage has the arguments, which the help of a command explains.
             options = (
@@ -75,22 +75,23 @@ class Command(click.Command):
                 with formatter.section(section):
                     formatter.write_dl(records)
         if self.rows:
-            with formatter.section("Rows and columns of the answer"):
+            with formatter.section(
+                "Rows of the answer" if self.owners else "Columns of the answer"
+            ):
                 formatter.write_dl([*self.rows.items()])
 
-    def _kinds_of_owners(self) -> str:
-        """Return what has parameters: mechanisms, and protocols if one is offered."""
-        return f"mechanisms{' and protocols' if PROTOCOLS.keys() & {*self.owners} else ''}"
-
-    def _write_parameters(self, formatter: click.HelpFormatter) -> None:
-        """Write the parameters of each owner; owners with the same ones share them."""
-        sharing: dict[tuple[tuple[str, str], ...], list[str]] = {}
-        for owner in self.owners:
-            sharing.setdefault(tuple(usages(owner)), []).append(owner)
-        for records, owners in sharing.items():
-            if records:
-                with formatter.section(", ".join(owners)):
-                    formatter.write_dl(records)
+    def _write_parameters(self, typed: str, formatter: click.HelpFormatter) -> None:
+        """Write the parameters of what the command line names, or where they are explained."""
+        words = {word.casefold().replace("-", "_") for word in re.split(r"[ =]", typed)}
+        named = {owner: usages(owner) for owner in self.owners if owner in words}
+        for owner, records in named.items():
+            with formatter.section(f"{PARAMETERS} of {owner}"):
+                formatter.write_dl(records or [("none", "")])
+        if not named:
+            with formatter.section(PARAMETERS):
+                formatter.write_text(
+                    "`shufflebounds mechanisms NAME` lists them; so does --mechanism NAME -h."
+                )
 
 
 def option(
@@ -108,7 +109,7 @@ def rounds_option(linked: str) -> Option:
         "--rounds",
         WHOLE,
         "Number of separate shuffles, such as days, in which the same users report, 1 to 1e6. "
-        f"(For reports that are sent together, linked to each other, use {linked}.)",
+        f"(If reports are sent together, use {linked}.)",
         default=1,
         metavar="T",
     )
@@ -119,9 +120,13 @@ def rtol_option(default: str) -> Option:
     return option(
         "--rtol",
         REAL,
-        "Largest relative width of the enclosures, 1e-9 to 0.1. The cells of a continuous "
-        f"mechanism add to it.  [default: {default}]",
+        f"Largest relative width of the enclosures, 1e-9 to 0.1.  [default: {default}]",
     )
+
+
+def every_row_option(meaning: str) -> Option:
+    """Return ``--all`` of a command that prints the most important rows only."""
+    return option("--all every_row", bool, meaning, section=OUTPUT)
 
 
 # Options of several commands, by the names with which commands ask for them.
@@ -129,20 +134,20 @@ OPTIONS: Mapping[str, Option] = {
     "eps0": option(
         "--eps0",
         REAL,
-        "Local privacy parameter of all that a user sends in a shuffle (natural logarithm, up to "
-        "300). Required, except for a matrix, which has its own.",
+        "Local privacy parameter of everything a user sends in a shuffle (natural log, up to 300). "
+        "A matrix has its own.",
     ),
     "n": option(
         "--n",
         WHOLE,
-        "Number of users, 1 to 1e15, written as 100000, 100_000 or 1e5.",
+        "Number of users, such as 1e5, up to 1e15.",
         required=True,
     ),
     "colluding": option(
         "--colluding",
         WHOLE,
-        "Number of users who collude with the observer, drop out or break the protocol. They "
-        "provide no cover for others and are subtracted from the number of users.",
+        "Number of users who collude, drop out or break the protocol. They provide no cover for "
+        "others.",
         default=0,
         metavar="M",
     ),
@@ -155,7 +160,7 @@ OPTIONS: Mapping[str, Option] = {
     "also": option(
         "--also",
         Rounds(),
-        "T more rounds with N users each, such as 1.2e6:10; may be repeated.",
+        "T more rounds with N users each, such as 1.2e6:10.",
         multiple=True,
         metavar="N:T",
     ),
@@ -165,13 +170,13 @@ OPTIONS: Mapping[str, Option] = {
     "explain": option(
         "--explain",
         bool,
-        "Explain the rows, and list everything that the answer rests on.",
+        "Explain rows and columns, and what the answer rests on.",
         section=OUTPUT,
     ),
     "report": option(
         "--report",
         Target(".md", ".html"),
-        "Write a report for reviewers, .md or .html: question, answer, assumptions, proofs.",
+        "Write a report for reviewers, .md or .html.",
         section=OUTPUT,
     ),
 }

@@ -45,12 +45,17 @@ def protocols() -> list[str]:
     return [name for name, entry in PROTOCOLS.items() if not {"target", "delta"} & {*entry.needs}]
 
 
+def maker(owner: str) -> Callable[..., Any]:
+    """Return the class or function that makes a mechanism or a protocol."""
+    entry = PROTOCOLS.get(owner)
+    return entry.make if entry else registry.mechanism(owner)
+
+
 def parameters(owner: str) -> dict[str, Parameter]:
     """Return the parameters of a mechanism or a protocol, by name; a composition has none."""
     if owner in registry.COMPOSITIONS:
         return {}
-    entry = PROTOCOLS.get(owner)
-    make: Callable[..., Any] = entry.make if entry else registry.mechanism(owner)
+    make = maker(owner)
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
     metadata_by_name = {field.name: field.metadata for field in fields}
     result = {}

@@ -82,7 +82,7 @@ class Question:
             *self.options,
             *REPLY,
             messages=self.messages,
-            rows=rows | COLUMNS,
+            rows=rows,
             name=self.name,
             help=self.help,
         )

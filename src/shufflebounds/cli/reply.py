@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +51,9 @@ class Reply:
     notes that are always printed, up to their first sentence. ``bounds`` name the theorems that a
     report lists. The ``deployment`` is that of a question about one; other questions are about
     shuffled reports. ``sections`` of a list have their paragraphs by their heading. A ``document``,
-    such as a CSV file, is printed as it is, and ``remarks`` go to standard error. ``max_rows`` of
-    the table are printed. A ``shortfall`` is raised after the rest is printed.
+    such as a CSV file, is printed as it is, and ``remarks`` go to standard error. ``shown`` are the
+    rows of the table that are printed, if not all. The first sentence of the claim is bold, and has
+    the ``color``, in a terminal. A ``shortfall`` is raised after the rest is printed.
     """
 
     title: str = ""
@@ -66,7 +68,8 @@ class Reply:
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict)
     document: str = ""
     remarks: Sequence[str] = ()
-    max_rows: int | None = None
+    shown: Sequence[int] | None = None
+    color: str | None = None
     shortfall: PrecisionError | None = None
     exit_code: int = 0
 
@@ -84,12 +87,13 @@ class Reply:
 
     def lines(self, output: Output) -> list[str]:
         """Return the text that is printed: paragraphs and a table, with empty lines between."""
-        table = {heading: cells[: self.max_rows] for heading, cells in self.table.items()}
-        rows = len(next(iter(self.table.values()), ()))
-        hidden = 0 if self.max_rows is None else max(0, rows - self.max_rows)
+        rows = range(len(next(iter(self.table.values()), ())))
+        shown = rows if self.shown is None else self.shown
+        table = {heading: [cells[i] for i in shown] for heading, cells in self.table.items()}
+        hidden = len(rows) - len(shown)
         paragraphs = [
             [wrapped(self.title)],
-            [wrapped(" ".join(self.claim))],
+            [self._emphasized_claim()],
             table_lines(table, terminal_width()),
             [f"Use --all for {hidden} more."] if hidden else [],
             *(
@@ -99,6 +103,13 @@ class Reply:
             *(self._explanation() if output.explain else self._warnings()),
         ]
         return [line for lines in paragraphs if any(lines) for line in (*lines, "")][:-1]
+
+    def _emphasized_claim(self) -> str:
+        """The claim, whose first sentence stands out in a terminal."""
+        text = wrapped(" ".join(self.claim))
+        # Lines are broken at spaces, each of which becomes a line feed.
+        end = len(self.claim[0]) if self.claim else 0
+        return f"{click.style(text[:end], bold=True, fg=self.color)}{text[end:]}" if end else text
 
     def _explanation(self) -> list[list[str]]:
         """The legend and the notes, as paragraphs."""
@@ -121,11 +132,10 @@ def publish(reply: Reply, output: Output) -> None:
     click.echo(reply.document, nl=False)
     for remark in reply.remarks:
         click.echo(wrapped(remark), err=True)
-    if output.as_json:
-        click.echo(reply.json)
-    else:
-        for line in reply.lines(output):
-            click.echo(line)
+    # Without a choice, styles are printed to a terminal only.
+    color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+    for line in [reply.json] if output.as_json else reply.lines(output):
+        click.echo(line, color=color)
     if reply.shortfall is not None:
         raise reply.shortfall
 

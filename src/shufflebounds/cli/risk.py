@@ -116,6 +116,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
         REAL,
         "A rate of false positives, 0 to 1; may be repeated.",
         multiple=True,
+        metavar="P",
         default=USUAL_RATES,
     ),
     rtol_option("about 1e-4 for one round, else more"),

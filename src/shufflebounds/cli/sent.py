@@ -24,8 +24,7 @@ DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "al
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "Number of independent reports that a user sends together, linked as one: each at eps0/K, or "
-    "at the eps0 of its matrix. (Reports on separate days are rounds.)",
+    "Number of independent reports that a user sends together, linked as one, each at eps0/K.",
     default=1,
     metavar="K",
     section=SENT,
@@ -42,8 +41,8 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "A part of a joint: its share of eps0 (left out: equal shares), mechanism and parameters, such "
-    "as '0.5 krr k=10'. A part of a parallel begins with its weight. Repeat it for each part.",
+    "A part of a joint or parallel: its share of eps0 (left out: equal shares) or its weight, its "
+    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each part.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -94,13 +93,13 @@ def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
     mechanism = option(
         "--mechanism",
         Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
-        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint: each user sends "
-        "one report of each --part together. Or parallel: each user draws one --part at random for "
-        "each report.",
+        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint (each user sends "
+        "one report of each --part together), or parallel (each user draws one --part at random "
+        "for each report).",
         required=not offered,
         section=SENT,
     )
-    meaning = f"A protocol in place of a mechanism: {', '.join(offered)}."
+    meaning = "A protocol in place of a mechanism; `shufflebounds mechanisms` lists them."
     protocol = option("--protocol", Name(offered), meaning, section=SENT)
     return [mechanism, protocol] if offered else [mechanism]
 

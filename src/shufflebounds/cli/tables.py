@@ -15,25 +15,32 @@ GAP = 2
 # A space at which cells and headings are not broken. It is printed as a usual one.
 KEPT_SPACE = "\N{NO-BREAK SPACE}"
 
+# A cell with a number: the part before the decimal point, which stands above those of other rows,
+# and the rest with its unit.
+NUMBER = re.compile(r"(-?\d+|inf|unbounded)(?:\.\d+)?(?:e[+-]?\d+)?(?: %| \(exact\))?")
+
 # Cells by the heading of their column.
 Table: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def table_lines(table: Table, width: int) -> list[str]:
-    """Return the headings and rows of a table that takes at most ``width``, if words fit."""
+    """Return the headings and rows of a table that takes at most ``width``, if words fit.
+
+    Columns of numbers stand on the right, with their headings.
+    """
     columns = {heading: aligned(cells) for heading, cells in table.items()}
     sizes = _column_sizes(columns, width).values()
+    sides = [">" if is_numeric(cells) else "<" for cells in table.values()]
     lines = []
     for place, row in enumerate([tuple(columns), *zip(*columns.values(), strict=True)]):
-        cells = [
-            [cell] if len(cell) <= size else wrap(cell, size, break_on_hyphens=False)
-            for cell, size in zip(row, sizes, strict=True)
-        ]
+        cells = [_broken(cell, size) for cell, size in zip(row, sizes, strict=True)]
         # The last lines of headings stand above the first row.
         height = max(map(len, cells), default=0) if place == 0 else 0
         cells = [[""] * (height - len(cell)) + cell for cell in cells]
         for parts in zip_longest(*cells, fillvalue=""):
-            padded = (f"{part:{size}}" for part, size in zip(parts, sizes, strict=True))
+            padded = (
+                f"{part:{side}{size}}" for part, side, size in zip(parts, sides, sizes, strict=True)
+            )
             line = f"{'':{INDENT}}{(' ' * GAP).join(padded)}"
             lines.append(line.replace(KEPT_SPACE, " ").rstrip())
     return lines
@@ -56,17 +63,31 @@ def _column_sizes(columns: Table, width: int) -> dict[str, int]:
             break
         widest = max(wide, key=lambda name: (sizes[name] > bodies[name], sizes[name]))
         sizes[widest] -= 1
-    return sizes
+    # Broken between words, a column may need less than what is left to it.
+    return {
+        heading: max(len(line) for cell in (heading, *cells) for line in _broken(cell, size))
+        for (heading, cells), size in zip(columns.items(), sizes.values(), strict=True)
+    }
+
+
+def _broken(cell: str, size: int) -> list[str]:
+    """Return the lines of a cell."""
+    return [cell] if len(cell) <= size else wrap(cell, size, break_on_hyphens=False)
+
+
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Return whether all cells that are not empty are numbers, and some are."""
+    return any(cells) and all(NUMBER.fullmatch(cell) for cell in cells if cell)
 
 
 def aligned(cells: Sequence[str]) -> list[str]:
-    """Return the cells, padded on the left so that decimal points stand below each other."""
-    whole = [re.match(r"-?\d+|(inf|unbounded)$", cell) for cell in cells]
-    heads = [len(match[0]) if match else 0 for match in whole]
-    is_numeric = all(head or not cell for head, cell in zip(heads, cells, strict=True))
-    if not is_numeric:
+    """Return the cells, of one width with decimal points below each other if they are numbers."""
+    if not is_numeric(cells):
         return list(cells)
-    most = max(heads, default=0)
-    return [
-        f"{'':{most - head}}{cell}" if cell else "" for head, cell in zip(heads, cells, strict=True)
+    heads = [len(match[1]) if (match := NUMBER.fullmatch(cell)) else 0 for cell in cells]
+    padded = [
+        f"{'':{max(heads) - head}}{cell}" if cell else ""
+        for head, cell in zip(heads, cells, strict=True)
     ]
+    width = max(map(len, padded))
+    return [f"{cell:{width}}" if cell else "" for cell in padded]

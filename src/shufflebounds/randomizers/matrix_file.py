@@ -27,7 +27,7 @@ _ROUNDED_SUM_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class MatrixFile(MatrixRandomizer):
-    """The randomizer of the matrix in a CSV file: a line for every input, numbers between commas.
+    """The matrix of a CSV file: a line for every input, numbers between commas.
 
     Semicolons, tabs or spaces may replace the commas. Lines that begin with # are comments. There
     is no header and no column of names. A relative path starts at the working directory, which is

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from functools import partial
 
 import commands
@@ -85,6 +86,39 @@ def test_a_claim_within_an_enclosure_is_open_for_want_of_precision():
     assert precise["verdict"] == "proven"
     assert precise["open_because"] is None
     assert sb.delta(R.blanket(), eps=claim, n=10_000, rtol=1e-7).upper <= 1e-6
+
+
+@pytest.mark.parametrize("eps", ["0.3", "0.38049", "0.4", "0.5"])
+def test_the_claim_stands_between_the_bounds_that_decide(eps):
+    text = run(*KRR10, "--eps", eps).stdout
+    rows = re.findall(r"^  (\S.*?)  +([\d.]+)(?:  (\S.*))?$", text, re.MULTILINE)
+    names = [name for name, _, _ in rows]
+    assert sorted(names) == sorted(
+        ["claim", "best proven bound", "blanket", "lower bound", "stronger clone"]
+    )
+    numbers = [float(number) for _, number, _ in rows]
+    assert numbers == sorted(numbers)
+    assert numbers[names.index("claim")] == float(eps)
+    for name, number, effect in rows:
+        proves = name not in ("claim", "lower bound") and float(number) <= float(eps)
+        refutes = name == "lower bound" and float(number) > float(eps)
+        assert effect == ("proves it" if proves else "refutes it" if refutes else "")
+    hidden = len(answer(*KRR10, "--eps", eps)["bounds"]) - 4
+    assert f"Use --all for {hidden} more." in text
+    listed = run(*KRR10, "--eps", eps, "--all").stdout
+    assert "blanket, Bennett, generic" in listed
+    assert "Use --all" not in listed
+
+
+def test_a_bound_that_the_verdict_names_has_its_row():
+    """For so few users the enumeration of all datasets gives the smallest bound."""
+    few = ("--mechanism", "krr", "--k", "3", "--eps0", "3", "--n", "4", "--delta", "1e-3")
+    found = answer(*few, "--eps", "2.9999")["bounds"]
+    upper = {name: x["upper"] for name, x in found.items() if x["kind"] == "upper"}
+    assert min(upper, key=upper.get) == "enumerated"
+    text = run(*few, "--eps", "2.9999").stdout
+    assert "(the worst dataset) is proven, too" in text
+    assert re.search(r"^  worst dataset .* proves it$", text, re.MULTILINE)
 
 
 COMPOSITIONS = {

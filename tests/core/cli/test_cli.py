@@ -31,7 +31,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import answers
 from shufflebounds.cli.answers import distance, width
-from shufflebounds.cli.parameters import flag, parameters
+from shufflebounds.cli.parameters import flag, parameters, protocols
 from shufflebounds.cli.values import REAL
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Axis, Grid, Setting
@@ -570,13 +570,30 @@ def test_mechanisms_are_listed_with_their_parameters():
         "k": {"type": "int", "required": True, "default": None, "help": told}
     }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
-    text = succeed("mechanisms").stdout
+    # One line each, with the names of its parameters; those that are optional in brackets.
+    rows = [line.split() for line in succeed("mechanisms").stdout.splitlines()]
     for name, entry in listed.items():
-        assert f"{name} {entry['description']} " in f"{' '.join(text.split())} "
+        (row,) = (row for row in rows if row[:1] == [name])
+        own = [
+            parameter.replace("_", "-") if about["required"] else f"[{parameter}]".replace("_", "-")
+            for parameter, about in entry["parameters"].items()
+        ]
+        assert sorted(row[-len(own) :] if own else []) == sorted(own)
+        text = " ".join(succeed("mechanisms", name).stdout.split())
+        assert f"{name} {entry['description']} " in text
+        assert all(about["help"] in text for about in entry["parameters"].values())
+    text = succeed("mechanisms", "krr").stdout
     assert re.search(rf"^ +--k INT, required: {told}$", text, re.MULTILINE)
-    assert f"krr: --k INT, required {told} " in " ".join(
-        succeed("epsilon", "--help").output.split()
-    )
+
+
+def test_protocols_are_explained_like_mechanisms():
+    assert " ".join(protocols()[:3]).replace(" ", ", ") in succeed("mechanisms").stdout
+    for name in protocols():
+        text = " ".join(succeed("mechanisms", name).stdout.split())
+        assert f"shufflebounds epsilon --protocol {name}" in text
+        assert all(flag(parameter) in text for parameter in parameters(name))
+        assert "Raises" not in text
+        assert "``" not in text
 
 
 # That of a matrix is tested in test_matrix_cli.py.
@@ -615,10 +632,17 @@ def test_bounds_are_listed_with_what_they_are():
     assert listed["lower"]["kind"] == "lower"
     assert listed["stronger_clone"]["needs"] == "eps0 alone"
     assert listed["erlingsson"]["quantities"] == ["epsilon"]
-    text = " ".join(succeed("bounds").stdout.split())
+    rows = [line.split() for line in succeed("bounds").stdout.splitlines()]
     for name, entry in listed.items():
-        assert f"{name} {entry['description']} ({entry['kind']}) of " in text
+        (row,) = (row for row in rows if row[:1] == [name])
+        needs = entry["needs"].removeprefix("the ")
+        written = f"{name} {entry['kind']} {needs} {', '.join(entry['quantities'])}"
+        assert " ".join(row) == written
+        text = " ".join(succeed("bounds", name).stdout.split())
+        assert f"{name} {entry['description']} ({entry['kind']}) for " in text
         assert entry["source"] in text
+    assert json.loads(succeed("bounds", "lower", "--json").stdout) == [listed["lower"]]
+    assert "did you mean blanket?" in run("bounds", "blankett").stderr
 
 
 # Mistakes.

@@ -38,12 +38,29 @@ def test_the_help_of_arguments_is_not_among_the_options():
     assert text.count("[NAME]") == 1
 
 
-@pytest.mark.parametrize("name", ["epsilon", "risk"])
-def test_parameters_of_protocols_are_named_if_there_are_any(name):
-    text = succeed(name, "-h").stdout
-    offered = any(x.name == "protocol" for x in cli.main.commands[name].params)
-    assert ("Parameters of mechanisms and protocols:" in text) == offered
-    assert ("Parameters of mechanisms:" in text) != offered
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_takes_at_most_sixty_lines(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = succeed(name, "-h").stdout.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "given", [("--mechanism", "local_hash"), ("--mechanism=Local-Hash",), ("--protocol", "dump")]
+)
+def test_the_help_has_the_parameters_of_what_is_named(given):
+    assert "mechanisms NAME` lists them" in succeed("epsilon", "-h").stdout
+    for text in (succeed("epsilon", *given, "-h").stdout, succeed("epsilon", "-h", *given).stdout):
+        assert ("Parameters of local_hash:" in text) == ("dump" not in given)
+        assert ("Parameters of dump:" in text) == ("dump" in given)
+        assert ("  --hash-values INT, optional" in text) == ("dump" not in given)
+        assert ("  --flip FLOAT, optional" in text) == ("dump" in given)
+        assert "mechanisms NAME` lists them" not in text
+
+
+def test_a_mechanism_without_parameters_has_none():
+    assert "Parameters of duchi:\n  none\n" in succeed("risk", "--mechanism", "duchi", "-h").stdout
 
 
 def test_a_parameter_without_help_has_no_colon(monkeypatch):

@@ -1,9 +1,11 @@
 """How answers are printed: tables that fit the terminal, aligned numbers, and grouped help."""
 
+import csv
+import io
 import re
 
 import pytest
-from commands import answer, run, succeed
+from commands import answer, run, run_in_terminal, succeed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,7 +52,7 @@ def test_an_answer_is_the_numbers_and_what_may_be_claimed(name):
     assert hint in ([], ["Use --explain for what this rests on."])
     explained = succeed(name, *QUESTIONS[name], "--explain").stdout
     assert "blanket: " in explained
-    assert "blanket  " in succeed(name, "-h").stdout.split("Rows and columns")[1]
+    assert "blanket  " in succeed(name, "-h").stdout.split("Rows of the answer")[1]
 
 
 @given(st.lists(st.floats(0.0, 1e6).map(lambda x: f"{x:.6g}"), min_size=1))
@@ -59,6 +61,21 @@ def test_decimal_points_stand_below_each_other(numbers):
     heads = [re.match(r" *\d+", cell)[0] for cell in cells if cell]
     assert len({len(head) for head in heads}) == 1
     assert [cell.strip() for cell in cells] == [*numbers, ""]
+    assert len({len(cell) for cell in cells if cell}) == 1
+
+
+def test_headings_of_numbers_stand_on_the_right_of_their_column():
+    table = {
+        "name": ["a", "b"],
+        "users of it": ["9", "12 (exact)"],
+        "": ["15.5 %", "0.25 %"],
+        "text": ["9 lives", ""],
+    }
+    assert [f"{line}|" for line in table_lines(table, 80)] == [
+        "  name  users of it           text|",
+        "  a       9          15.5 %   9 lives|",
+        "  b      12 (exact)   0.25 %|",
+    ]
 
 
 def test_a_table_is_broken_between_words():
@@ -84,15 +101,44 @@ def test_warnings_are_printed_and_notes_wait_for_explain():
     assert explained == ["t", "", "One. Two.", "", "Careful. More."]
 
 
+def test_what_may_be_claimed_stands_out_in_a_terminal_and_only_there():
+    asked = ("epsilon", *QUESTIONS["epsilon"])
+    plain = succeed(*asked).stdout
+    claim = re.search(r"You can claim epsilon = \S+\.", plain)[0]
+    assert run_in_terminal(*asked) == plain.replace(claim, f"\x1b[1m{claim}\x1b[0m")
+    for setting in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert run_in_terminal(*asked, **setting) == plain
+    verdict = run_in_terminal("check", *QUESTIONS["check"])
+    assert "\x1b[32m\x1b[1mPROVEN.\x1b[0m You can claim it" in verdict
+
+
+def test_a_claim_that_takes_two_lines_stands_out_to_its_end():
+    sentence = " ".join(["word"] * 30) + "."
+    lines = "\n".join(Reply(claim=[sentence, "More."]).lines(cli.reply.Output()))
+    bold, rest = lines.removeprefix("\x1b[1m").split("\x1b[0m")
+    assert (" ".join(bold.split()), rest) == (sentence, " More.")
+
+
+def test_a_curve_is_a_short_table_in_a_terminal_and_csv_elsewhere():
+    asked = ("curve", *KRR, "--eps0", "4", "--delta", "1e-6", "--bound", "clone")
+    printed = run_in_terminal(*asked, "--points", "31", "--quantity", "epsilon")
+    title, _, heading, *rows = printed.splitlines()
+    assert title.startswith("11 of 31 points; -o FILE")
+    assert heading.split() == ["n", "clone"]
+    table = list(csv.DictReader(io.StringIO(succeed(*asked, "--points", "31").stdout)))
+    assert [row.split()[0] for row in rows] == [table[3 * i]["n"] for i in range(11)]
+    for i, row in enumerate(rows):
+        upper = float(table[3 * i]["epsilon_upper"])
+        assert upper <= float(row.split()[1]) <= upper * (1 + 1e-5)
+
+
 def test_help_is_grouped():
     text = succeed("epsilon", "-h").stdout
-    parameters = f"{PARAMETERS} of mechanisms and protocols"
-    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, parameters, OUTPUT)]
+    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, PARAMETERS, OUTPUT)]
     assert places == sorted(places)
     parts = [text[start:end] for start, end in zip(places, [*places[1:], None], strict=True)]
-    for flag, part in (("--delta", 0), ("--mechanism", 1), ("--hash-values", 2), ("--json", 3)):
+    for flag, part in (("--delta", 0), ("--protocol", 1), ("--json", 3)):
         assert [f"  {flag} " in each for each in parts] == [i == part for i in range(4)]
-    assert re.search(r"\n  krr:\n    --k INT, required  number of values, at least 2\n", text)
     assert all("Options:" not in succeed(name, "-h").stdout for name in cli.main.commands)
 
 

@@ -5,6 +5,7 @@ All of them are made of the configuration's values and of what is drawn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,20 +22,53 @@ _COMMANDS = {
     "\\": r"\textbackslash{}",
 }
 # Symbols that LaTeX sets in formulas, and their commands.
-_SYMBOLS = "ε δ γ λ ω β × · − ∞ → ≤ ≥ … ⌈ ⌉ ⌊ ⌋ ′ ᵋ"
+_SYMBOLS = "ε δ γ λ ω β × · − ∞ → ≤ ≥ … ⌈ ⌉ ⌊ ⌋"
 _NAMES = (
     r"\varepsilon \delta \gamma \lambda \omega \beta \times \cdot - \infty \to \leq \geq \ldots "
-    r"\lceil \rceil \lfloor \rfloor ' ^{\varepsilon}"
+    r"\lceil \rceil \lfloor \rfloor"
 )
 _FORMULAS = dict(zip(_SYMBOLS.split(), _NAMES.split(), strict=True))
-_FORMULAS |= {sign: f"^{{{n}}}" for sign, n in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True)}
-_FORMULAS |= {sign: f"_{{{n}}}" for n, sign in enumerate("₀₁₂₃₄₅₆₇₈₉")}
-_LATEX = str.maketrans(_COMMANDS | {sign: f"${name}$" for sign, name in _FORMULAS.items()})
+_RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿᵋ", [*"0123456789+-n", r"\varepsilon"], strict=True))
+_LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n", strict=True))
+_SCRIPT = re.compile(rf"[{''.join(_RAISED)}]+|[{''.join(_LOWERED)}]+|′")
+_SYMBOL = f"[{''.join(_FORMULAS)}]"
+# What LaTeX sets as one formula: a rounded number in its brackets; e^ε₀; a number, a letter or a
+# symbol with its indices and powers, which may stand behind a word alone; and products such as
+# 2 · 10⁶.
+_FORMULA = re.compile(
+    rf"(?:\b\d[\d.]* [·×] )?(?:⌈[\w/^+ ]*⌉|⌊[\w/^+ ]*⌋|\be\^ε₀?"
+    rf"|(?:\b\d+|(?<![^\W_])[A-Za-z]|{_SYMBOL})?(?:{_SCRIPT.pattern})+|{_SYMBOL})+"
+)
 
 
 def latex_text(text: str) -> str:
-    """A plain text as LaTeX sets it."""
-    return text.translate(_LATEX)
+    """Return a plain text as LaTeX sets it."""
+    parts, end = [], 0
+    for match in _FORMULA.finditer(text):
+        parts += [_escaped(text[end : match.start()]), f"${_latex_formula(match[0])}$"]
+        end = match.end()
+    return "".join([*parts, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    return "".join(_COMMANDS.get(sign, sign) for sign in text)
+
+
+def _latex_formula(text: str) -> str:
+    """Return a formula, such as ``10^{-20}`` for 10⁻²⁰, without its dollar signs."""
+    raised = _SCRIPT.sub(_latex_script, re.sub(r"\^(ε₀?)", r"^{\1}", text))
+    # A letter behind a command would become a part of its name.
+    spaced = re.sub(rf"({_SYMBOL})(?=[A-Za-z])", r"\1 ", raised)
+    return "".join(_FORMULAS.get(sign, sign) for sign in spaced)
+
+
+def _latex_script(match: re.Match[str]) -> str:
+    """Return an index or a power, in braces if it is longer than one character."""
+    if match[0] == "′":
+        return "'"
+    is_raised = match[0][0] in _RAISED
+    inside = "".join((_RAISED if is_raised else _LOWERED)[sign] for sign in match[0])
+    return f"{'^' if is_raised else '_'}{inside if len(inside) == 1 else f'{{{inside}}}'}"
 
 
 def alternative_text(sheet: Sheet) -> str:

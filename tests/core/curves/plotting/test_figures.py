@@ -102,5 +102,19 @@ def test_texts_beside_a_figure_say_what_it_shows():
     assert "my words " in text
     assert "10-RR: blanket" not in text
     assert descriptions.latex(sheet, "At 5 % of δ = 10⁻⁶.").startswith(
-        r"\caption{A figure. At 5 \% of $\delta$ = 10$^{-}$$^{6}$.}"
+        r"\caption{A figure. At 5 \% of $\delta$ = $10^{-6}$.}"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("ε₀ = 4, n = 10⁵", r"$\varepsilon_0$ = 4, n = $10^5$"),
+        ("δ = 10⁻²⁰; 2 · 10⁶", r"$\delta$ = $10^{-20}$; $2 \cdot 10^6$"),
+        ("x₁⁰, ε₀′, eᵋ, 10ⁿ", r"$x_1^0$, $\varepsilon_0'$, $e^{\varepsilon}$, $10^n$"),
+        ("log₂(ε′/ε), 3×", r"log$_2$($\varepsilon'$/$\varepsilon$), 3$\times$"),
+        ("⌈d/e^ε₀⌉ of 1_000 $", r"$\lceil d/e^{\varepsilon_0}\rceil$ of 1\_000 \$"),
+    ],
+)
+def test_latex_is_as_an_author_writes_it(text, latex):
+    assert descriptions.latex_text(text) == latex
