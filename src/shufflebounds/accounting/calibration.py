@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds.accounting.axis_search import (
+from shufflebounds.accounting.composition import compose
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import enclosed_so_far, limited
+from shufflebounds.divergence.law import log
+from shufflebounds.profiles.axis_search import (
     MAX_COMPARISONS,
     Axis,
     AxisSearch,
@@ -24,17 +31,10 @@ from shufflebounds.accounting.axis_search import (
     CountAxis,
     Eps0Axis,
 )
-from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.starts import mean_square
-from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, reached
-from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import enclosed_so_far, limited
-from shufflebounds.divergence.law import log
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.mechanism import Parts
 from shufflebounds.profiles.profile import Interval
+from shufflebounds.profiles.starts import mean_square
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed

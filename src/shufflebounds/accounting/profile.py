@@ -12,7 +12,6 @@ import numpy as np
 
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.questions import delta as delta_of
-from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, WorkError
@@ -21,6 +20,7 @@ from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
 from shufflebounds.profiles.losses import UNDERFLOW_ERR, Bounds, Lines
+from shufflebounds.profiles.root_search import LARGEST_EPS
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Largest number of points of a curve.

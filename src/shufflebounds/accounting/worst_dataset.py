@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.accounting.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
 from shufflebounds.divergence.law import U
+from shufflebounds.profiles.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Largest number of histograms times datasets times inputs to enumerate: some ten seconds for each

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import log
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile
 

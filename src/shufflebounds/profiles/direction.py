@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import LARGEST_EPS, Probe, Search
-from shufflebounds.accounting.starts import starts
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
@@ -23,6 +21,8 @@ from shufflebounds.divergence.engine import divergences
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile
+from shufflebounds.profiles.root_search import LARGEST_EPS, Probe, Search
+from shufflebounds.profiles.starts import starts
 
 # Share of the requested relative width for each of an inner and an outer decomposition. Both
 # together add at most half of that width to the gap between the two.

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import LARGEST_EPS
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.engine import few_outcomes
 from shufflebounds.divergence.enumeration import outcomes
@@ -30,6 +29,7 @@ from shufflebounds.profiles.losses import (
     losses_of,
 )
 from shufflebounds.profiles.profile import Ends, Interval, Max, Profile
+from shufflebounds.profiles.root_search import LARGEST_EPS
 
 # Variance that nodes at distance w add to a loss above a curve and take from one below it, together
 # and in units of w², for a loss that is spread evenly over the cells (docs/composition.md).

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from shufflebounds.accounting.bracket import Bracket
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.law import log
+from shufflebounds.profiles.bracket import Bracket
 
 # A function that encloses D(ε), given ε and a relative width to aim at.
 Evaluate = Callable[[float, float], Enclosure]

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from shufflebounds.accounting.root_search import Start
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.saddlepoint import log_estimate
+from shufflebounds.profiles.root_search import Start
 
 # Most Newton steps to a root of the estimates of log D − log δ. A typical one takes four.
 MAX_START_STEPS = 60

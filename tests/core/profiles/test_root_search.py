@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.bracket import Bracket
-from shufflebounds.accounting.root_search import Start, smallest_eps
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.profiles import direction
+from shufflebounds.profiles.bracket import Bracket
+from shufflebounds.profiles.root_search import Start, smallest_eps
 
 # A line from (0, height) to (zero, 0), as a function of e^ε − 1: D is the sum of some.
 LINES = st.lists(
