@@ -136,7 +136,7 @@ def test_a_terminal_is_told_which_files_were_written(tmp_path):
     path = tmp_path / "c.csv"
     asked = ("curve", *KRR, "--eps0", "4", "--delta", "1e-6", "--bound", "clone", "--points", "2")
     printed = run_in_terminal(*asked, "-o", path, with_errors=True)
-    assert f"Wrote {path}." in printed.replace("\n", "")
+    assert f"Wrote{path}." in "".join(printed.split())
     assert path.read_text(encoding="utf-8") == succeed(*asked).stdout
     assert "Wrote" not in succeed(*asked, "-o", path).output
 
