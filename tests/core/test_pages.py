@@ -27,6 +27,16 @@ def test_some_places_are_named():
     assert ("engine.md", "missing_property", "randomizers/composition.py") in PLACES
 
 
+def test_contributing_names_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(?:src/shufflebounds/)?([\w/]+/[\w.]+\.(?:py|yaml|json))`", text)
+    assert len(named) > 8
+    for file in named:
+        assert any((ROOT / folder / file).is_file() for folder in ("", "src/shufflebounds")), file
+    for name, file in re.findall(r"`(\w+)` of `([\w/]+\.py)`", text):
+        assert re.search(rf"^{name}\b", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_jupytext_takes_the_notebook_for_one():
     """Without the extension it falls back to plain Markdown, which has no cells."""
     _, header, _ = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8").split("---\n", 2)

@@ -25,13 +25,13 @@ def answer(*args: object) -> dict:
     return json.loads(succeed(*args, "--json").stdout)
 
 
-def run_in_terminal(*args: object, **environment: str) -> str:
-    """What the command prints to a terminal of 80 columns."""
+def run_in_terminal(*args: object, with_errors: bool = False, **environment: str) -> str:
+    """What the command prints to a terminal of 80 columns, with standard error if asked for."""
     ours, theirs = pty.openpty()
     done = subprocess.Popen(
         [sys.executable, "-m", "shufflebounds", *map(str, args)],
         stdout=theirs,
-        stderr=subprocess.DEVNULL,
+        stderr=theirs if with_errors else subprocess.DEVNULL,
         env={
             **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
             **{"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "80"},

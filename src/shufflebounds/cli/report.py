@@ -23,7 +23,7 @@ STYLE = (
     "overflow-wrap:anywhere}"
     "table{display:block;overflow:auto;overflow-wrap:normal}"
     "td,th{text-align:left;padding:.2em 1em .2em 0}"
-    "pre{white-space:pre-wrap;background:#f4f4f4;padding:1em}"
+    "pre{overflow-x:auto;background:#f4f4f4;padding:1em}"
 )
 # Characters that Markdown does not print as they stand: marks, underscores that are not within a
 # word, and the start of a heading or a list.
@@ -53,10 +53,10 @@ def _report_parts(reply: Reply, command: str) -> Page:
     )
     bounds = [BOUNDS[name] for name in reply.bounds]
     return [
-        ("h1", f"Privacy of {seen.name}"),
+        ("h1", f"Privacy of {seen.name}{f': {deployment.name}' if deployment else ''}"),
         ("h2", "Question and answer"),
         ("p", reply.title),
-        ("p", " ".join(reply.claim)),
+        ("answer", reply.claim),
         ("table", [tuple(reply.table), *zip(*reply.table.values(), strict=True)]),
         ("ul", reply.legend_lines),
         (
@@ -106,6 +106,8 @@ def _markdown_part(tag: str, content: Any) -> str:
     match tag:
         case "h1" | "h2":
             return f"{'#' * int(tag[1])} {_escaped(content)}"
+        case "answer":
+            return " ".join([f"**{_escaped(content[0])}**", *map(_escaped, content[1:])])
         case "ul":
             return "\n".join(f"- {_escaped(item)}" for item in content)
         case "table":
@@ -125,6 +127,9 @@ def _escaped(text: str) -> str:
 
 def _html_part(tag: str, content: Any) -> str:
     match tag:
+        case "answer":
+            tag, sentences = "p", [f"<strong>{escape(content[0])}</strong>"]
+            inner = " ".join([*sentences, *map(escape, content[1:])])
         case "ul":
             inner = "".join(f"<li>{escape(item)}</li>" for item in content)
         case "details":  # The object of a ranking is pages long.

@@ -320,12 +320,14 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
     succeed(*options, "--report", str(path))
     page = html.unescape(path.read_text(encoding="utf-8"))
     for part in (
-        "KRR(k=10, eps0=4.0)",
+        "Privacy of shuffled reports: KRR(k=10, eps0=4.0)",
         "Theorems 5-8 and 13",
         "replacement of one user",
         "--claim",
     ):
         assert part in page
+    marks = {".md": r"\*\*(.*)\*\* If", ".html": "<strong>(.*)</strong> If"}[suffix]
+    assert re.findall(marks, page) == ["You can claim epsilon = 0.380506."]
     printed = succeed(*options, "--json").stdout
     assert hashlib.sha256(printed.encode()).hexdigest() in page
     assert printed.strip() in page

@@ -132,6 +132,15 @@ def test_a_curve_is_a_short_table_in_a_terminal_and_csv_elsewhere():
         assert upper <= float(row.split()[1]) <= upper * (1 + 1e-5)
 
 
+def test_a_terminal_is_told_which_files_were_written(tmp_path):
+    path = tmp_path / "c.csv"
+    asked = ("curve", *KRR, "--eps0", "4", "--delta", "1e-6", "--bound", "clone", "--points", "2")
+    printed = run_in_terminal(*asked, "-o", path, with_errors=True)
+    assert f"Wrote{path}." in "".join(printed.split())
+    assert path.read_text(encoding="utf-8") == succeed(*asked).stdout
+    assert "Wrote" not in succeed(*asked, "-o", path).output
+
+
 def test_help_is_grouped():
     text = succeed("epsilon", "-h").stdout
     places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, PARAMETERS, OUTPUT)]
