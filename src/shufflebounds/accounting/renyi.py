@@ -13,10 +13,8 @@ from typing import overload
 
 import numpy as np
 
-from shufflebounds.accounting.problem import largest_loss
+from shufflebounds.accounting.arguments import ArrayOf, checked, is_array_like
 from shufflebounds.accounting.renyi_conversion import least_epsilon
-from shufflebounds.accounting.simple_bounds import no_worse_than_simple_bound
-from shufflebounds.accounting.single_shuffle import ArrayOf, checked, is_array_like
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
@@ -27,6 +25,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moment_curves import MomentCurves, log_total, upper_integrals
 from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.direction import largest_loss
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative width of a divergence if the caller does not state one.
@@ -78,7 +77,6 @@ def renyi(
 ) -> Enclosures: ...
 
 
-@no_worse_than_simple_bound()
 @limited
 def renyi(
     decomposition: Decomposition | Randomizer,
@@ -142,17 +140,18 @@ def renyi(
     times = validation.rounds(rounds)
     orders = np.array(checked("order", order, validation.order))
 
-    def enclosure_by_largest_loss() -> Enclosure | Enclosures:
-        end = math.inf  # the simple bound of a randomizer is closer
-        if isinstance(decomposition, Decomposition):
-            end = _end_of_losses(outer for _, outer in decomposition.directions)
-        high = times * _bound_by_largest_loss(end, orders) * (1.0 + 2.0 * U)
+    simple_upper = _simple_upper(decomposition, n, orders, goal)
+
+    def enclosure_by_simple_bound() -> Enclosure | Enclosures:
+        high = times * simple_upper * (1.0 + 2.0 * U)
         enclosures = Enclosures(np.zeros(orders.shape), high)
         return enclosures if is_array_like(order) else enclosures[0]
 
-    with enclosed_so_far(enclosure_by_largest_loss):
+    with enclosed_so_far(enclosure_by_simple_bound):
         if isinstance(decomposition, Randomizer):
             ends, widths = _mechanism_bounds(decomposition, n, orders, goal)
+            upper = np.minimum(ends[1], simple_upper)
+            ends = np.minimum(ends[0], upper), upper
             parts: Collection[Decomposition] = decomposition.blankets().values()
         else:
             ends, parts = renyi_bounds(decomposition, n, orders, goal), [decomposition]
@@ -175,7 +174,6 @@ def renyi(
     return answer
 
 
-@no_worse_than_simple_bound()
 @limited
 def renyi_epsilon(
     decomposition: Decomposition | Randomizer,
@@ -234,8 +232,13 @@ def renyi_epsilon(
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
     if isinstance(decomposition, Randomizer):
-        blankets = decomposition.blankets().values()
-        upper = _converted_epsilon(blankets, n, delta, times, goal).upper
+        simple = decomposition.simple_bound()
+        upper = math.inf
+        if simple is not None:
+            upper = _converted_epsilon([simple], n, delta, times, goal).upper
+        with enclosed_so_far(lambda: Enclosure(0.0, upper)):
+            blankets = decomposition.blankets().values()
+            upper = min(upper, _converted_epsilon(blankets, n, delta, times, goal).upper)
         with enclosed_so_far(lambda: Enclosure(0.0, upper)):
             datasets = _datasets_to_try(decomposition)
             lower = _converted_epsilon(datasets, n, delta, times, goal).lower
@@ -250,6 +253,22 @@ def renyi_epsilon(
             eps,
         )
     return eps
+
+
+def _simple_upper(
+    subject: Decomposition | Randomizer, n: int, orders: FloatArray, goal: float
+) -> FloatArray:
+    """Return an upper bound of the divergence at orders (O,) that takes milliseconds.
+
+    It is that of the stronger clone of a randomizer, or rests on the largest loss.
+    """
+    if isinstance(subject, Decomposition):
+        end = _end_of_losses(outer for _, outer in subject.directions)
+        return _bound_by_largest_loss(end, orders)
+    simple = subject.simple_bound()
+    if simple is None:
+        return np.full(orders.shape, np.inf)
+    return _RenyiPair(simple, n).bounds(orders, goal)[1]
 
 
 def _converted_epsilon(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.problem import Problem
+from shufflebounds.divergence.engine import divergence
 
 
 def joint(side, eps0, reports, rate):
@@ -30,19 +30,14 @@ QUESTIONS = {
 def test_ends_against_all_components(question):
     """At the upper end D_outer is at most δ, below the lower one D_inner is not, in full."""
     *which, n, delta = question
-    problem = Problem.of(joint(*which), n)
+    directions = joint(*which).directions
     found = sb.epsilon(joint(*which), n, delta)
     assert found.relative_width <= 4e-4
     # D falls by less than that within a rounding of ε, except next to a drop.
     fine = 1e-4
-    assert (
-        max(problem.enclose(outer, found.upper, fine).lower for _, outer in problem.directions)
-        <= delta
-    )
+    assert max(divergence(outer, found.upper, n, fine).lower for _, outer in directions) <= delta
     before = found.lower * (1.0 - 1e-12)
-    assert (
-        max(problem.enclose(inner, before, fine).upper for inner, _ in problem.directions) >= delta
-    )
+    assert max(divergence(inner, before, n, fine).upper for inner, _ in directions) >= delta
 
 
 @pytest.mark.parametrize(("eps0", "n", "delta"), [(8.0, 2, 0.98), (10.0, 3, 0.8), (5.0, 1, 0.9)])

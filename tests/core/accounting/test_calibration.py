@@ -15,15 +15,16 @@ from shufflebounds import (
     Decomposition,
     Enclosure,
     Laplace,
-    PrecisionError,
     delta,
     fewest_users,
     largest_eps0,
     standard_clone,
 )
-from shufflebounds.accounting import calibration, many_pairs
+from shufflebounds.accounting import calibration
 from shufflebounds.accounting.calibration import most_rounds
 from shufflebounds.accounting.composition import compose
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.profile import Ends
 
 
 def krr(eps0: float) -> Decomposition:
@@ -31,14 +32,14 @@ def krr(eps0: float) -> Decomposition:
 
 
 def counted(monkeypatch) -> list:
-    """Evaluations of δ from now on."""
-    calls, evaluate = [], many_pairs.delta_at
+    """Questions about δ from now on."""
+    calls, evaluate = [], Direction.deltas
 
-    def call(*args, **kwargs):
+    def call(*args):
         calls.append(args)
-        return evaluate(*args, **kwargs)
+        return evaluate(*args)
 
-    monkeypatch.setattr(many_pairs, "delta_at", call)
+    monkeypatch.setattr(Direction, "deltas", call)
     return calls
 
 
@@ -144,14 +145,13 @@ def test_what_is_no_local_randomizer_is_refused():
 @pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
-    evaluate = many_pairs.delta_at
+    evaluate = Direction.deltas
 
-    def vague(*args, **_):
-        found = evaluate(*args)
-        wide = Enclosure(found.lower * 0.85, found.upper * 1.15)
-        raise PrecisionError("vague", wide)
+    def vague(*args):
+        ends = evaluate(*args)
+        return Ends(ends.lower * 0.85, ends.upper * 1.15, ends.names)
 
-    monkeypatch.setattr(many_pairs, "delta_at", vague)
+    monkeypatch.setattr(Direction, "deltas", vague)
     if search is calibration.fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:

@@ -8,8 +8,8 @@ import pytest
 from shuffles import BINARY, CROOKED, TERNARY, all_datasets, largest, product
 
 import shufflebounds as sb
-from shufflebounds.accounting import worst_dataset
 from shufflebounds.core.enclosure import reached
+from shufflebounds.profiles import datasets
 
 DELTA = 0.02
 # Users whose datasets are enumerated in moments.
@@ -48,7 +48,7 @@ def test_what_all_datasets_meet_was_evaluated_there(monkeypatch):
         return seen[n]
 
     blanket = sb.fewest_users(sb.BLH(4.0).blanket(), 0.5, 1e-6).upper
-    monkeypatch.setattr(worst_dataset, "supremum", wild)
+    monkeypatch.setattr(datasets, "supremum", wild)
     found = int(sb.fewest_users(sb.BLH(4.0), 0.5, 1e-6).upper)
     assert found == blanket or seen[found] < 1e-6
 

@@ -11,11 +11,9 @@ from engines import overlap
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.accounting import many_pairs
-from shufflebounds.accounting import questions as bounding
-from shufflebounds.accounting import worst_dataset as all_datasets
-from shufflebounds.accounting.problem import Problem
+from shufflebounds.core.datasets import both_directions
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.datasets import Supremum
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 LISTED = [
@@ -185,34 +183,21 @@ def of_many_pairs():
     return sb.MatrixRandomizer(rows / rows.sum(axis=1, keepdims=True))
 
 
-def test_a_blanket_settles_a_pair_only_where_it_is_certain():
-    """Not where δ lies between the ends of what is known of its divergence."""
-    crowds = of_many_pairs().crowds()
-    for crowd in crowds:
-        ends = Problem.of(crowd.blanket(), 3000).delta(0.02, many_pairs.COARSE_RTOL)
-        assert ends.lower < ends.upper
-        for delta in (0.5 * (ends.lower + ends.upper), 0.9 * ends.lower):
-            assert any(
-                one is crowd for one in all_datasets.unsettled_crowds(crowds, 0.02, delta, 3000)
-            )
-
-
 @pytest.mark.parametrize("n", [30, 2000])
 def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
     """Of many pairs of inputs few are looked at; the answers are those of all of them."""
     R = of_many_pairs()
-    assert len(R.crowds()) > all_datasets.MAX_CROWDS_UNSORTED
-    eps = sb.mechanism_epsilon(R, n, 1e-5)
-    delta = sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n)
-    asked = []
-    monkeypatch.setattr(
-        bounding, "unsettled_crowds", lambda crowds, *_: asked.append(len(crowds)) or list(crowds)
-    )
-    assert sb.mechanism_epsilon(R, n, 1e-5).enclosure.upper == pytest.approx(
-        eps.enclosure.upper, rel=2e-4
-    )
-    assert sb.mechanism_delta(R, 0.5 * eps.enclosure.upper, n) == delta
-    assert asked
+    found = sb.mechanism_epsilon(R, n, 1e-5).enclosure.upper
+    at = np.array([float(n)])
+    alone = [Supremum.of(crowd, at) for crowd in both_directions(R.crowds())]
+    roots = [
+        float(x.roots(np.array([1e-5]), 1e-4, ceiling=np.array([9.0])).upper[0]) for x in alone
+    ]
+    assert found == pytest.approx(min(max(roots), found), rel=4e-4)
+    asked, whole = [], Supremum.deltas
+    monkeypatch.setattr(Supremum, "deltas", lambda *x, **y: asked.append(1) or whole(*x, **y))
+    sb.mechanism_epsilon(R, n, 1e-5)
+    assert len(asked) < len(alone)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import shufflebounds as sb
-from shufflebounds.accounting import single_shuffle
 from shufflebounds.accounting.bracket import Bracket
 from shufflebounds.accounting.root_search import Start, smallest_eps
 from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.profiles import direction
 
 # A line from (0, height) to (zero, 0), as a function of e^ε − 1: D is the sum of some.
 LINES = st.lists(
@@ -174,11 +174,11 @@ def test_next_to_the_value_at_zero(distance, rate, noise, lean, slip):
 
 
 def counted(monkeypatch):
-    calls, evaluate = [], single_shuffle.largest_divergences
+    calls, evaluate = [], direction.divergences
     monkeypatch.setattr(
-        single_shuffle,
-        "largest_divergences",
-        lambda problems, eps, *aims: calls.extend(eps) or evaluate(problems, eps, *aims),
+        direction,
+        "divergences",
+        lambda part, eps, *aims: calls.extend(eps) or evaluate(part, eps, *aims),
     )
     return calls
 

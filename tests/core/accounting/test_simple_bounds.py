@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting import worst_dataset
 from shufflebounds.accounting.profile import Profile
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.work import BUDGET, spend
+from shufflebounds.profiles import datasets
 from shufflebounds.randomizers import matrix
 
 N, DELTA = 10**6, 1e-6
@@ -122,7 +122,7 @@ def test_an_answer_that_lacks_the_bound_for_all_datasets_is_refused(monkeypatch)
     def supremum(*_):
         spend(2.0 * BUDGET)
 
-    monkeypatch.setattr(worst_dataset, "supremum", supremum)
+    monkeypatch.setattr(datasets, "supremum", supremum)
     randomizer = sb.BLH(2.0)
     with pytest.raises(sb.PrecisionError) as raised:
         sb.epsilon(randomizer, 1000, DELTA)

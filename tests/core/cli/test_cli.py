@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from repository import ROOT
 
 import shufflebounds as sb
-from shufflebounds import Enclosure, Enclosures, PrecisionError, __version__, cli
+from shufflebounds import Enclosure, __version__, cli
 from shufflebounds.bounds.base import Answer, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
@@ -38,6 +38,8 @@ from shufflebounds.curves import curve as curves
 from shufflebounds.curves.plotting import looks as styles
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.profile import Ends
 from shufflebounds.protocols.registry import Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
@@ -360,13 +362,11 @@ def test_a_width_is_rounded_up(upper, ratio):
 
 @pytest.fixture
 def vague(monkeypatch):
-    def fails(*_, **given):
-        points = [size for size in map(np.size, given.values()) if size > 1]
-        found = Enclosure(0.25, 0.5) if not points else Enclosures([0.25] * 50, [0.5] * 50)
-        raise PrecisionError("known only roughly", found)
+    def fails(self, points, *_, **__):
+        return Ends.of(np.full(points.shape, 0.25), np.full(points.shape, 0.5), self.name)
 
-    for name in ("epsilon", "delta"):
-        monkeypatch.setattr(f"shufflebounds.accounting.single_shuffle.{name}", fails)
+    for name in ("roots", "deltas"):
+        monkeypatch.setattr(Direction, name, fails)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_a_wide_enclosure_is_printed_and_reported(command, target):
     assert text.exit_code == 3
     assert value(text.stdout, "blanket") == Decimal("0.5")
     assert text.stderr.startswith("Error: ")
-    assert "known only roughly" in text.stderr
+    assert "known only to lie in [0.25, 0.5]" in text.stderr
     found = json.loads(run(command, *AT_4, *target, "--json").stdout)
     assert found["blanket"] == {"lower": 0.25, "upper": 0.5}
     assert found["precise"] is False

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from specifications import NAME, joint, part, specification
 
 import shufflebounds as sb
-from shufflebounds import KRR, Enclosure, Enclosures, PrecisionError, __version__
-from shufflebounds.accounting import single_shuffle
+from shufflebounds import KRR, Enclosure, __version__
 from shufflebounds.bounds.base import Answer
 from shufflebounds.core.setting import OverN
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves import storage
 from shufflebounds.curves.storage import CurveName
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.profile import Ends
 from shufflebounds.randomizers.joint import Joint
 
 BLH = {"type": "blh"}
@@ -97,30 +98,31 @@ def test_along_every_axis_stand_the_same_answers(bound):
 
 
 def test_a_failure_says_where(monkeypatch):
-    def fails(decomposition, n, delta, **_):
-        raise PrecisionError("too wide", Enclosure(0.0, 1.0))
+    def fails(self, delta, *_):
+        return Ends.of(np.zeros(delta.shape), np.ones(delta.shape), self.name)
 
-    monkeypatch.setattr(single_shuffle, "epsilon", fails)
+    monkeypatch.setattr(Direction, "roots", fails)
     made = compute(n=1000, x={"eps0": [0.5]})
-    assert curves.shortfalls(made) == ["krr10/large/upper at eps0 = 0.5 is left empty: too wide"]
+    (sentence,) = curves.shortfalls(made)
+    assert sentence.startswith("krr10/large/upper at eps0 = 0.5 is left empty: epsilon at delta = ")
+    assert "known only to lie in [0.0, 1.0]" in sentence
 
 
 def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path):
     """As where the engine cannot reach the width at one n among many."""
-    whole = single_shuffle.epsilon
+    whole = Direction.roots
 
-    def fails_in_the_middle(decomposition, n, delta, **numerics):
-        if np.ndim(n):
-            ends = [whole(decomposition, one, delta, **numerics) for one in n]
-            ends[1] = Enclosure(0.0, 1.0)
-            several = Enclosures([e.lower for e in ends], [e.upper for e in ends])
-            raise PrecisionError("too wide (so at 1 of 3 points)", several)
-        raise PrecisionError("too wide here; a larger rtol would help", Enclosure(0.0, 1.0))
+    def fails_in_the_middle(self, delta, *aims):
+        ends = whole(self, delta, *aims)
+        is_middle = self.n == 1000.0
+        return Ends(
+            np.where(is_middle, 0.0, ends.lower), np.where(is_middle, 1.0, ends.upper), ends.names
+        )
 
-    monkeypatch.setattr(single_shuffle, "epsilon", fails_in_the_middle)
+    monkeypatch.setattr(Direction, "roots", fails_in_the_middle)
     made = compute(x={"n": [100, 1000, 10_000]})
     (sentence,) = curves.shortfalls(made)
-    assert sentence.startswith("krr10/large/upper at n = 1000 is left empty: too wide here")
+    assert sentence.startswith("krr10/large/upper at n = 1000 is left empty: epsilon at delta")
     path = tmp_path / "curve.csv"
     curves.write(made, path)
     curves.verify(path, made.name, made.specification)
