@@ -29,6 +29,8 @@ from shufflebounds.profiles.profile import Interval
 # Width of log E[(P/Q)^α] that losses cost at nodes of distance w, in units of their share and of
 # w²α(α − 1): what was needed for the requested width in typical cases.
 CELL_WIDTH = 0.42
+# Width that nodes for all datasets aim at, in units of the requested one.
+CHORDS_SHARE = 4.0
 # Share of the requested width that is left to the widths of the enclosures at the nodes.
 NODES_SHARE = 0.05
 # Share of the requested width for each of an inner and an outer decomposition.
@@ -103,7 +105,7 @@ class Plan(NamedTuple):
             total = influences.sum(axis=1, keepdims=True)
             aims = NODES_SHARE * rtol * (1.0 / total + 1.0 / (counts[-1] * influences)).min(axis=0)
         aims = np.append(np.clip(np.nan_to_num(aims, nan=WIDEST), 1e-10, WIDEST), [WIDEST, WIDEST])
-        return Plan(eps, np.append(counts, counts[-1] + 1.0), aims)
+        return Plan(eps, np.append(counts, counts[-1]), aims)
 
     def nodes(self, nodes: FloatArray) -> FloatArray:
         """Return further nodes that divide the cells of `nodes`."""
@@ -359,7 +361,8 @@ def all_datasets_upper(interval: Interval, orders: FloatArray, goal: float) -> F
     def estimate(eps: FloatArray) -> FloatArray:
         return profile.at(np.zeros(eps.size, int)).estimates(eps)
 
-    plan = planned(estimate, end, orders, goal)
+    # Chords alone add a fraction of the width that both ends have.
+    plan = planned(estimate, end, orders, CHORDS_SHARE * goal)
     nodes = np.append(0.0, plan.nodes(np.array([0.0, end])))
     aims = np.interp(nodes, plan.eps, plan.aims)
     lower, upper = (x.at(np.zeros(nodes.size, int)) for x in (interval.lower, profile))
