@@ -41,7 +41,7 @@ from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 # bound. If there are more, some of them are sorted out.
 _MAX_COMPUTED_PAIRS = 4
 # Relative width of ε by Rényi accounting that is aimed at.
-_ACCOUNTED_RTOL = 2e-3
+_ACCOUNTED_RTOL = 1.5e-3
 # Relative width of ε by Rényi accounting above which the answer has a shortfall.
 _LARGEST_ACCOUNTED_RTOL = 1e-2
 

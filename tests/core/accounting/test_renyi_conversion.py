@@ -77,6 +77,14 @@ def test_converted_epsilon_covers_the_exact_one(rounds):
     assert found.lower <= sb.epsilon_of_orders(some, values, 1e-7, rounds=rounds)
 
 
+def test_reports_of_many_kinds_have_an_epsilon():
+    """Cells of a continuous mechanism, at every order up to those that may give less."""
+    pair = sb.Laplace(1.0, cells=24).dataset_pair()
+    exact, found = sb.epsilon(pair, 10**4, 1e-6), sb.renyi_epsilon(pair, 10**4, 1e-6)
+    assert exact.lower <= found.upper < 1.2 * exact.upper
+    assert found.relative_width <= 5e-3
+
+
 def test_outputs_that_tell_are_beyond_it():
     telling = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
     assert sb.renyi_epsilon(telling, 10, 1e-3).lower == math.inf

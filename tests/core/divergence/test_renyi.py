@@ -206,6 +206,18 @@ def test_width(n, rtol):
     assert np.all(np.diff(found.upper) > 0.0)
 
 
+def test_width_at_the_largest_orders():
+    """The sums rest on D below e^{-10⁵}."""
+    orders = [0.5e6, 0.7e6, 1e6]
+    found = renyi(sb.standard_clone(2.0), 10**6, orders)
+    assert np.all(found.relative_width <= 2e-3)
+    assert found[2].lower <= 2.0
+    # (α − 1)D_α is convex in α.
+    low, at, high = ((order - 1.0) * ends.upper for order, ends in zip(orders, found, strict=True))
+    at *= found[1].lower / found[1].upper
+    assert at <= 0.6 * low + 0.4 * high
+
+
 def test_limits():
     """At order 1 the mean loss, at infinity the largest one; D ≤ αε²/2."""
     blanket = sb.KRR(3, 1.0).blanket()
