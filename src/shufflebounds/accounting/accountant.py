@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.accounting.composition import Composed, compose, content_key
-from shufflebounds.accounting.renyi import renyi_bounds
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.losses import Losses, losses_above
+from shufflebounds.profiles.renyi import RenyiPair
 from shufflebounds.randomizers.base import Randomizer
 
 # Relative width of ε of the losses that are converted to dp_accounting.
@@ -317,7 +317,7 @@ def to_renyi_accounting(
         raise ValueError("orders must be one or more, got none")
     total = np.zeros(alpha.shape)
     for round_ in composed.rounds:
-        ends = [renyi_bounds(part, round_.n, alpha, 1e-3)[1] for part in round_.decompositions]
+        ends = [RenyiPair(part, round_.n).bounds(alpha, 1e-3)[1] for part in round_.decompositions]
         total += round_.times * np.max(ends, axis=0)
     return alpha, total * (1.0 + 4.0 * U * (1 + len(composed.rounds)))
 

@@ -1,14 +1,13 @@
 """The Rényi divergence of shuffled reports, certified, at any real order.
 
-E_Q[(P/Q)^α] − 1 is a sum over outcomes for few users. For many users it is an integral of
-hockey-stick divergences of both orders (`moment_curves`). docs/renyi.md proves both ends.
+The divergences of a pair and of all datasets are those of `profiles.renyi`; docs/renyi.md proves
+both ends.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
@@ -16,16 +15,21 @@ import numpy as np
 from shufflebounds.accounting.arguments import ArrayOf, checked, is_array_like
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.moment_curves import MomentCurves, log_total, upper_integrals
-from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
-from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.direction import largest_loss
+from shufflebounds.profiles.mechanism import lower_bound, upper_bound
+from shufflebounds.profiles.profile import Interval, Min
+from shufflebounds.profiles.renyi import (
+    ROUNDING_LOSS,
+    RenyiPair,
+    all_datasets_upper,
+    bound_by_largest_loss,
+)
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative width of a divergence if the caller does not state one.
@@ -39,20 +43,8 @@ DATASETS_OF_EITHER_KIND = 16
 # Distance between the first of many datasets and the blankets, in units of the goal, up to which no
 # other dataset is tried.
 SUFFICIENT_GAP_IN_GOALS = 1.5
-# Share of the goal for each of the two decompositions of a mechanism in cells.
-CELLS_SHARE = 0.4
-# Largest loss that rounding of the entries alone may explain.
-ROUNDING_LOSS = 1e-12
-# Largest ε of the evenly spaced points of the bound for all datasets, in typical losses.
-BULK_LOSSES = 8.0
-# Distance between these points, in typical losses.
-BULK_STEP = 0.25
-# Ratio of neighbouring ε beyond these points.
-TAIL_RATIO = 1.15
 # Number of crowds above which few crowds that stand for all of them are bounded instead.
 MAX_CROWDS = 4
-# A bound of the error of what underflows, divided by α − 1.
-UNDERFLOW_ERR = 1e-300
 
 
 @overload
@@ -154,7 +146,7 @@ def renyi(
             ends = np.minimum(ends[0], upper), upper
             parts: Collection[Decomposition] = decomposition.blankets().values()
         else:
-            ends, parts = renyi_bounds(decomposition, n, orders, goal), [decomposition]
+            ends, parts = RenyiPair(decomposition, n).bounds(orders, goal), [decomposition]
             widths = Enclosures(*ends).relative_width
     low, high = (times * end for end in ends)
     if times > 1:
@@ -264,22 +256,21 @@ def _simple_upper(
     It is that of the stronger clone of a randomizer, or rests on the largest loss.
     """
     if isinstance(subject, Decomposition):
-        end = _end_of_losses(outer for _, outer in subject.directions)
-        return _bound_by_largest_loss(end, orders)
+        return bound_by_largest_loss(RenyiPair(subject, n).end, orders)
     simple = subject.simple_bound()
     if simple is None:
         return np.full(orders.shape, np.inf)
-    return _RenyiPair(simple, n).bounds(orders, goal)[1]
+    return RenyiPair(simple, n).bounds(orders, goal)[1]
 
 
 def _converted_epsilon(
     decompositions: Iterable[Decomposition], n: int, delta: float, rounds: int, goal: float
 ) -> Enclosure:
     """Return the ε that the largest divergences of the decompositions give, at any order."""
-    pairs = [_RenyiPair(decomposition, n) for decomposition in decompositions]
+    pairs = [RenyiPair(decomposition, n) for decomposition in decompositions]
 
-    def divergences(orders: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = _largest_bounds(pairs, orders, 0.4 * goal)
+    def divergences(orders: FloatArray, rtol: float) -> tuple[FloatArray, FloatArray]:
+        low, high = _largest_bounds(pairs, orders, rtol)
         return rounds * low * (1.0 - 2.0 * U), rounds * high * (1.0 + 2.0 * U)
 
     # The divergence of order ∞ needs no conversion.
@@ -291,7 +282,7 @@ def _converted_epsilon(
         return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
 
     try:
-        return no_larger_than_losses(least_epsilon(divergences, delta, 0.5 * goal))
+        return no_larger_than_losses(least_epsilon(divergences, delta, goal))
     except WorkError as error:
         raise WorkError(str(error), no_larger_than_losses(error.enclosure)) from None
 
@@ -304,9 +295,9 @@ def _mechanism_bounds(
     The lower bound is the largest of specific datasets, and the upper one that of the blankets or
     of all datasets. The width is the larger one to which blankets and datasets were computed.
     """
-    blankets = [_RenyiPair(blanket, n) for blanket in randomizer.blankets().values()]
+    blankets = [RenyiPair(blanket, n) for blanket in randomizer.blankets().values()]
     by_blankets = Enclosures(*_largest_bounds(blankets, orders, goal))
-    datasets = [_RenyiPair(dataset, n) for dataset in _datasets_to_try(randomizer)]
+    datasets = [RenyiPair(dataset, n) for dataset in _datasets_to_try(randomizer)]
     if len(datasets) > MAX_ALL_PRECISE:
         low, _ = datasets[0].bounds(orders, COARSE_RTOL)
         if (low >= (1.0 - SUFFICIENT_GAP_IN_GOALS * goal) * by_blankets.upper).all():
@@ -315,48 +306,24 @@ def _mechanism_bounds(
     width = np.maximum(by_datasets.relative_width, by_blankets.relative_width)
     upper = by_blankets.upper
     if (upper > by_datasets.upper * (1.0 + goal)).any():
-        crowds = randomizer.crowds()
-        if len(crowds) > MAX_CROWDS:
-            crowds = randomizer.few_crowds()
-        upper = np.minimum(upper, _all_datasets_bound(crowds, n, orders))
+        upper = np.minimum(upper, _all_datasets_bound(randomizer, n, orders, goal))
     return (np.minimum(by_datasets.lower, upper), upper), width
 
 
-def _all_datasets_bound(crowds: Sequence[Crowd], n: int, orders: FloatArray) -> FloatArray:
-    """Return upper bounds of the divergence of any two datasets, (O,); inf without a bound.
-
-    They rest on chords of bounds of the largest curve of all datasets; docs/renyi.md, section 1.
-    """
-    curve = _all_datasets_curve(both_directions(crowds), n)
-    if curve is None:
+def _all_datasets_bound(
+    randomizer: Randomizer, n: int, orders: FloatArray, goal: float
+) -> FloatArray:
+    """Return upper bounds of the divergence of any two datasets, (O,); inf without a bound."""
+    crowds = randomizer.crowds()
+    if len(crowds) > MAX_CROWDS:
+        crowds = randomizer.few_crowds()
+    if not crowds:
         return np.full(orders.shape, np.inf)
-    parts = [upper_integrals(orders[:, None], *curve, ahead=x) for x in (True, False)]
-    log_moment = log_total(np.concatenate(parts, axis=1), 1.0)
-    return log1p_exp(log_moment) / (orders - 1.0) * (1.0 + 32.0 * U) + UNDERFLOW_ERR
-
-
-def _all_datasets_curve(crowds: Sequence[Crowd], n: int) -> tuple[FloatArray, FloatArray] | None:
-    """Return points of ε and upper bounds of log D of any two datasets; None if trivial."""
-    end = max((sum(largest_loss(crowd.blanket())) for crowd in crowds), default=math.inf)
-    if not ROUNDING_LOSS < end < math.inf:
-        return None
-    end *= 1.0 + 8.0 * U
-    divergence_at_zero = _largest_supremum(crowds, n, 0.0)
-    if divergence_at_zero >= 1.0:
-        return None
-    size = min(max(math.sqrt(2.0 * math.pi) * divergence_at_zero, 1e-9 * end), 0.5 * end)
-    eps = np.append(np.arange(0.0, min(BULK_LOSSES * size, 0.99 * end), BULK_STEP * size), end)
-    count = max(2, math.ceil(math.log(end / eps[-2]) / math.log(TAIL_RATIO)))
-    eps = np.append(eps[:-2], np.geomspace(eps[-2], end, count))
-    high = np.array([_largest_supremum(crowds, n, x) for x in eps[:-1].tolist()])
-    with np.errstate(divide="ignore"):
-        logs = np.append(np.minimum.accumulate(np.log(high)), -np.inf)
-    return eps, logs
-
-
-def _largest_supremum(crowds: Sequence[Crowd], n: int, eps: float) -> float:
-    """Return the largest supremum of D at ε."""
-    return max(supremum(crowd, eps, n) for crowd in crowds)
+    users = np.array([float(n)])
+    blankets = upper_bound((crowd.blanket() for crowd in crowds), users)
+    lower = lower_bound(randomizer.known_datasets(), users)
+    interval = Interval(lower, Min([blankets, all_datasets(crowds, users)]))
+    return all_datasets_upper(interval, orders, goal)
 
 
 def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
@@ -370,76 +337,8 @@ def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
     return datasets[:count] + [datasets[i] for i in ranked[:count]]
 
 
-def renyi_bounds(
-    decomposition: Decomposition, n: int, orders: FloatArray, goal: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper ends at all orders, (O,) each; `goal` is the width to aim at."""
-    return _RenyiPair(decomposition, n).bounds(orders, goal)
-
-
-@dataclass(eq=False)
-class _RenyiPair:
-    """A decomposition and n users.
-
-    ``curves`` keeps the curves that were enclosed for later orders: by 0 or 1 for inner or outer
-    ends, and by the goal.
-    """
-
-    decomposition: Decomposition
-    n: int
-    curves: dict[tuple[int, float], MomentCurves] = field(default_factory=dict)
-
-    def bounds(self, orders: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
-        """See `renyi_bounds`."""
-        is_finite = self.decomposition.is_finite()
-        goal *= 1.0 if is_finite or goal == COARSE_RTOL else CELLS_SHARE
-        outer = self._larger_direction(1, orders, goal)
-        inner = outer if is_finite else self._larger_direction(0, orders, goal)
-        return np.minimum(inner[0], outer[1]), outer[1]
-
-    def largest_loss(self) -> tuple[float, float]:
-        """Return bounds of the divergence of order ∞, the largest loss of both orders."""
-        ends = []
-        for end, sign in ((0, -1.0), (1, 1.0)):
-            losses = (largest_loss(pair[end]) for pair in self.decomposition.directions)
-            ends.append(max(loss + sign * slack for loss, slack in losses))
-        return max(0.0, min(ends)), max(0.0, ends[1])
-
-    def _larger_direction(
-        self, end: int, orders: FloatArray, goal: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""
-        directions = [pair[end] for pair in self.decomposition.directions]
-        if any(infinite(direction) for direction in directions):
-            return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
-        end_of_losses = _end_of_losses(directions)
-        simple_bound = _bound_by_largest_loss(end_of_losses, orders)
-        if end_of_losses <= ROUNDING_LOSS:
-            return np.zeros(orders.shape), simple_bound
-        moments = _enumerated_moments(directions, self.n, orders)
-        if moments is None:
-            if (end, goal) not in self.curves:
-                self.curves[end, goal] = MomentCurves(directions, self.n, end_of_losses, goal)
-            moments = self.curves[end, goal].log_moments(orders)
-        low, high = moments
-        low, high = (log1p_exp(x) / (orders - 1.0) for x in (low, high))
-        high = np.minimum(high * (1.0 + 32.0 * U) + UNDERFLOW_ERR, simple_bound)
-        return np.clip(low * (1.0 - 32.0 * U) - UNDERFLOW_ERR, 0.0, high), high
-
-
-def _end_of_losses(directions: Iterable[Decomposition]) -> float:
-    """Return an upper bound of all losses; inf if there is none."""
-    return max(map(sum, map(largest_loss, directions))) * (1.0 + 8.0 * U)
-
-
-def _bound_by_largest_loss(end_of_losses: float, orders: FloatArray) -> FloatArray:
-    """Return upper bounds of the divergence at orders, (O,), if no loss is above the first one."""
-    square = end_of_losses * end_of_losses * (1.0 + 8.0 * U)
-    return np.minimum(end_of_losses, 0.5 * orders * square)
-
-
 def _largest_bounds(
-    pairs: Sequence[_RenyiPair], orders: FloatArray, goal: float
+    pairs: Sequence[RenyiPair], orders: FloatArray, goal: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return bounds of the largest divergence of the pairs at orders (O,).
 
@@ -456,20 +355,3 @@ def _largest_bounds(
         pair_low, pair_high = pair.bounds(orders, goal) if (ends[1] > low).any() else ends
         low, precise_high = np.maximum(low, pair_low), np.maximum(precise_high, pair_high)
     return low, np.minimum(high, precise_high)
-
-
-def _enumerated_moments(
-    directions: list[Decomposition], n: int, orders: FloatArray
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return bounds of log(E[(P/Q)^α] − 1), the larger one of all directions.
-
-    The answer is None if a direction has too many outcomes.
-    """
-    moments = []
-    for direction in directions:
-        ends = few_moments(direction, n, orders)
-        if ends is None:
-            return None
-        moments.append(ends)
-    low, high = (np.max(ends, axis=0) for ends in zip(*moments, strict=True))
-    return low, high

@@ -26,9 +26,13 @@ _ORDERS_AT_ONCE = 6
 _PIECES = 6
 # Largest number of passes that cut intervals.
 _MAX_PASSES = 8
+# Relative width of divergences at first, which excludes most orders.
+_COARSE_RTOL = 0.05
+# Shares of the requested relative width: for the orders that are left out, and for divergences.
+_ORDERS_SHARE, _DIVERGENCES_SHARE = 0.5, 0.4
 
-# Returns lower and upper ends of the divergence at orders, (O,) each.
-Divergences = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+# Returns lower and upper ends of the divergence at orders, (O,) each, for a relative width.
+Divergences = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
 
 
 def epsilon_of_orders(
@@ -78,75 +82,90 @@ def epsilon_of_orders(
     return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
 
 
-def least_epsilon(divergences: Divergences, delta: float, share: float) -> Enclosure:
+def least_epsilon(divergences: Divergences, delta: float, goal: float) -> Enclosure:
     """Return an enclosure of the smallest converted ε over all orders from 1.05 to 5000.
 
     `divergences` returns bounds of a divergence, which rises with its order. Orders are added until
-    the orders between them cannot give an ε that is smaller by more than `share` of it.
+    the orders between them cannot give an ε that is smaller by more than half of the relative width
+    `goal`, and divergences are narrow where they may decide.
     """
-    curve = _DivergenceCurve(divergences, delta)
+    curve = _DivergenceCurve(divergences, delta, goal)
     with enclosed_so_far(lambda: Enclosure(0.0, curve.smallest_epsilon())):
-        return _least_epsilon_of(curve, share)
+        return _least_epsilon_of(curve, goal)
 
 
-def _least_epsilon_of(curve: _DivergenceCurve, share: float) -> Enclosure:
+def _least_epsilon_of(curve: _DivergenceCurve, goal: float) -> Enclosure:
     """Return the enclosure of `least_epsilon`, given a curve without orders."""
     first_orders = 1.0 + np.geomspace(SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0, _FIRST_ORDERS)
     for start in range(0, _FIRST_ORDERS, _ORDERS_AT_ONCE):
-        curve.add(first_orders[start : start + _ORDERS_AT_ONCE])
-        smallest = curve.smallest_epsilon()
-        after_last = curve.floor_after_last()
-        if after_last >= smallest:
+        curve.add(first_orders[start : start + _ORDERS_AT_ONCE], _COARSE_RTOL)
+        if curve.floors()[-1] >= curve.smallest_epsilon():
             break
-    if math.isinf(smallest):
+    if math.isinf(curve.smallest_epsilon()):
         return Enclosure(math.inf, math.inf)
     for _ in range(_MAX_PASSES):
-        # The upper ends count, since further orders do not reduce the widths of divergences.
-        floors = curve.floors(curve.high)
         smallest = curve.smallest_epsilon()
-        open_intervals = np.flatnonzero(floors < smallest * (1.0 - share))
-        if not open_intervals.size or smallest <= 0.0:
+        is_open = curve.floors() < smallest * (1.0 - _ORDERS_SHARE * goal)
+        if smallest <= 0.0 or not curve.narrow(is_open):
             break
-        curve.add(curve.orders_within(open_intervals))
     smallest = curve.smallest_epsilon()
-    floor = min(float(curve.floors(curve.low).min()), after_last)
-    return Enclosure(max(0.0, min(floor, smallest)), smallest)
+    return Enclosure(max(0.0, min(float(curve.floors().min()), smallest)), smallest)
 
 
 class _DivergenceCurve:
-    """Bounds ``low`` and ``high`` of a divergence at ascending ``orders``, (O,) each."""
+    """Bounds ``low`` and ``high`` of a divergence at ascending ``orders``, (O,) each.
 
-    def __init__(self, divergences: Divergences, delta: float) -> None:
+    ``are_narrow`` says which have the relative width that ``goal`` needs.
+    """
+
+    def __init__(self, divergences: Divergences, delta: float, goal: float) -> None:
         self.orders, self.low, self.high = np.empty(0), np.empty(0), np.empty(0)
-        self._divergences, self._delta = divergences, delta
+        self.are_narrow = np.empty(0, dtype=bool)
+        self._divergences, self._delta, self._goal = divergences, delta, goal
 
-    def add(self, new_orders: FloatArray) -> None:
-        """Compute the divergence at further orders."""
-        low, high = self._divergences(new_orders)
-        orders = np.concatenate([self.orders, new_orders])
+    def add(self, orders: FloatArray, rtol: float) -> None:
+        """Compute the divergence at further orders, or anew at some."""
+        low, high = self._divergences(orders, rtol)
+        is_kept = ~np.isin(self.orders, orders)
+        orders = np.concatenate([self.orders[is_kept], orders])
         rank = np.argsort(orders, kind="stable")
         self.orders = orders[rank]
-        self.low = np.concatenate([self.low, low])[rank]
-        self.high = np.concatenate([self.high, high])[rank]
+        self.low = np.concatenate([self.low[is_kept], low])[rank]
+        self.high = np.concatenate([self.high[is_kept], high])[rank]
+        is_narrow = np.full(low.shape, rtol < _COARSE_RTOL)
+        self.are_narrow = np.concatenate([self.are_narrow[is_kept], is_narrow])[rank]
+
+    def narrow(self, is_open: NDArray[np.bool_]) -> bool:
+        """Narrow the divergences at which open intervals begin, or cut these where they are narrow.
+
+        Return whether there was anything to do.
+        """
+        # Further orders do not reduce the widths of divergences, so that the upper ends count.
+        floors = self.floors(self.high)
+        is_cut = self.are_narrow & is_open
+        is_cut &= floors < self.smallest_epsilon() * (1.0 - _ORDERS_SHARE * self._goal)
+        is_cut[-1] = False
+        orders = self.orders[is_open & ~self.are_narrow]
+        orders = np.concatenate([orders, self._orders_within(np.flatnonzero(is_cut))])
+        if orders.size:
+            self.add(orders, _DIVERGENCES_SHARE * self._goal)
+        return bool(orders.size)
 
     def smallest_epsilon(self) -> float:
         """Return the smallest ε ≥ 0 that an order gives, rounded up; inf without orders."""
         converted = _converted(self.orders, self.high, self._delta)
         return max(0.0, float(converted.min(initial=math.inf)))
 
-    def floors(self, divergences: FloatArray) -> FloatArray:
-        """Return the smallest ε of all orders between neighbours, (O − 1,).
+    def floors(self, divergences: FloatArray | None = None) -> FloatArray:
+        """Return the smallest ε of all orders from each one to the next, the last to 5000; (O,).
 
-        `divergences` are the divergences at the orders, (O,).
+        `divergences` are the divergences at the orders, (O,), by default their lower ends.
         """
-        return _between(self.orders[:-1], self.orders[1:], divergences[:-1], self._delta)
+        ends = np.append(self.orders[1:], LARGEST_ORDER)
+        values = self.low if divergences is None else divergences
+        return _between(self.orders, ends, values, self._delta)
 
-    def floor_after_last(self) -> float:
-        """Return a lower bound of ε at all orders after the last one."""
-        end = np.array([LARGEST_ORDER])
-        return float(_between(self.orders[-1:], end, self.low[-1:], self._delta)[0])
-
-    def orders_within(self, intervals: NDArray[np.int64]) -> FloatArray:
+    def _orders_within(self, intervals: NDArray[np.int64]) -> FloatArray:
         """Return the orders that cut each interval into pieces, in equal ratios of α − 1."""
         excess = self.orders - 1.0
         return np.array(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import product
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of, shortfalls
 from shufflebounds.accounting.renyi import DEFAULT_RTOL as RENYI_RTOL
-from shufflebounds.accounting.renyi import renyi, renyi_bounds
+from shufflebounds.accounting.renyi import renyi
 from shufflebounds.accounting.renyi_conversion import least_epsilon
 from shufflebounds.bounds.base import (
     DIVERGENCES,
@@ -35,14 +35,14 @@ from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max
+from shufflebounds.profiles.renyi import RenyiPair
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # Largest number of pairs that are all computed, and of dataset pairs that are composed for a lower
 # bound. If there are more, some of them are sorted out.
 _MAX_COMPUTED_PAIRS = 4
-# Relative width of the Rényi divergences that Rényi accounting converts, and share of ε by which
-# the orders that it leaves out may give less.
-_ACCOUNTED_RTOL = 1e-3
+# Relative width of ε by Rényi accounting that is aimed at.
+_ACCOUNTED_RTOL = 1.5e-3
 # Relative width of ε by Rényi accounting above which the answer has a shortfall.
 _LARGEST_ACCOUNTED_RTOL = 1e-2
 
@@ -293,7 +293,7 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         def answer(setting: Setting) -> Answer:
             n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
             parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            eps = least_epsilon(lambda orders: curves.sums(parts, orders), delta, _ACCOUNTED_RTOL)
+            eps = least_epsilon(partial(curves.sums, parts), delta, _ACCOUNTED_RTOL)
             is_wide = eps.relative_width > _LARGEST_ACCOUNTED_RTOL
             return Answer(eps, shortfall=f"known only to lie in {eps}" if is_wide else "")
 
@@ -315,35 +315,41 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
 
 
 class _RenyiCache:
-    """Bounds of Rényi divergences by protocol, number of draws and order.
+    """Bounds of Rényi divergences by protocol, number of draws, order and relative width.
 
     A curve along rounds asks for most of its orders again at each point.
     """
 
     def __init__(self, pairs_of: PairsOf) -> None:
         self._pairs_of = pairs_of
-        self._bounds: dict[tuple[Protocol, int, float], tuple[float, float]] = {}
+        self._pairs: dict[tuple[Protocol, int], list[RenyiPair]] = {}
+        self._bounds: dict[tuple[Protocol, int, float, float], tuple[float, float]] = {}
 
-    def sums(self, parts: Sequence[Shuffles], orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sums(
+        self, parts: Sequence[Shuffles], orders: FloatArray, rtol: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the sum over all rounds of the largest divergence of all pairs."""
         low, high = np.zeros(orders.shape), np.zeros(orders.shape)
         for part in parts:
-            ends = self._single_shuffle(part, orders)
+            ends = self._single_shuffle(part, orders, rtol)
             low, high = low + part.times * ends[0], high + part.times * ends[1]
         slip = 4.0 * U * (1 + len(parts))
         return low * (1.0 - slip), high * (1.0 + slip)
 
-    def _single_shuffle(self, part: Shuffles, orders: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _single_shuffle(
+        self, part: Shuffles, orders: FloatArray, rtol: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Return bounds of the largest divergence of all pairs in one shuffle, (O,) each."""
         protocol, draws = part.protocol, part.protocol.draws(part.n)
-        keys = [(protocol, draws, order) for order in orders.tolist()]
+        if (protocol, draws) not in self._pairs:
+            self._pairs[protocol, draws] = [
+                RenyiPair(pair.decomposition, draws) for pair in self._pairs_of(protocol)
+            ]
+        keys = [(protocol, draws, order, rtol) for order in orders.tolist()]
         new_keys = [key for key in keys if key not in self._bounds]
         if new_keys:
-            new_orders = np.array([order for _, _, order in new_keys])
-            bounds = [
-                renyi_bounds(pair.decomposition, draws, new_orders, _ACCOUNTED_RTOL)
-                for pair in self._pairs_of(protocol)
-            ]
+            new_orders = np.array([order for _, _, order, _ in new_keys])
+            bounds = [pair.bounds(new_orders, rtol) for pair in self._pairs[protocol, draws]]
             low, high = (np.max([ends[i] for ends in bounds], axis=0).tolist() for i in (0, 1))
             self._bounds.update(zip(new_keys, zip(low, high, strict=True), strict=True))
         low, high = np.array([self._bounds[key] for key in keys]).T

@@ -3,9 +3,8 @@
 For an order α > 1 the function φ is convex, and 0 at R = 1. If E[R] = 1, E[R^α] − 1 is E[φ(R)], a
 sum of positive terms without cancellation.
 
-Here are φ, the weights of its integral over a chord, and its sum over the enumerated outcomes of
-few users; `moment_curves` integrates D(ε) for many users. docs/renyi.md proves all errors that are
-stated here.
+Here are φ and its sum over the enumerated outcomes of few users; `profiles.loss_moments` has a sum
+for many users. docs/renyi.md proves all errors that are stated here.
 """
 
 from __future__ import annotations
@@ -53,30 +52,6 @@ def log_fall(order: FloatArray, loss: FloatArray) -> FloatArray:
         _large_log_fall,
         lambda alpha, x: _log_series(alpha, x, (alpha - 1.0) / alpha) - alpha * x,
     )
-
-
-def log_chord_weights(
-    order: FloatArray, start: FloatArray, stop: FloatArray, *, ahead: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithms of the weights of a chord's two values in the integral over it.
-
-    In y = e^ε the chord is a straight line between its values at ε = `start` and `stop` > `start`
-    ≥ 0 (natural logs). The integrand is the line times α(α − 1)y^{α−2} if `ahead`, else times
-    α(α − 1)y^{−α−1}. The error is at most (4096 + 16α stop)u. Arguments broadcast.
-    """
-    width = stop - start
-    rise, fall = log_rise(order, width), log_fall(order, width)
-    across = width + np.log(-np.expm1(-width))
-    if ahead:
-        begin = (order - 1.0) * start - across
-        return begin + rise, begin + order * width + fall
-    begin = -order * start - across
-    return begin + width + fall, begin - order * width + rise
-
-
-def chord_weights_err(order: FloatArray, stop: FloatArray) -> FloatArray:
-    """Return a bound of the error of `log_chord_weights`."""
-    return (4096.0 + 16.0 * order * stop) * U
 
 
 def _choose_formula(
