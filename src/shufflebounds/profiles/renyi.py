@@ -182,12 +182,6 @@ class Curves:
             )
         )
 
-    def interpolated(self, eps: FloatArray) -> FloatArray:
-        """Return estimates of the larger log D between nodes, where `estimate` may be wrong."""
-        logs = np.max([high[:-1] for _, high in self.bounds], axis=0)
-        within = np.interp(eps, self.nodes[:-1], np.maximum(logs, -1e15))
-        return np.where(eps <= self.nodes[-2], within, self.estimate(eps))
-
     def log_moments(self, orders: FloatArray, goal: float) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders of the pair, (O,).
 
@@ -211,7 +205,7 @@ class Curves:
                 break
             last_width = width
             spend(1e6 + 1e3 * self.nodes.size * orders.size)
-            self._refine(open_orders, rtol, self.interpolated if choice else self.estimate)
+            self._refine(open_orders, rtol)
             rtol *= REFINEMENT
         return low, high
 
@@ -230,9 +224,9 @@ class Curves:
             low = _larger_order(orders, known)
         return np.minimum(low, high), high
 
-    def _refine(self, orders: FloatArray, rtol: float, estimate: Estimate) -> None:
+    def _refine(self, orders: FloatArray, rtol: float) -> None:
         """Add nodes for a relative width at some orders, and narrow the bounds at others."""
-        plan = planned(estimate, self.end, orders, rtol)
+        plan = planned(self.estimate, self.end, orders, rtol)
         nodes = np.concatenate([self.nodes, plan.nodes(self.nodes)])
         old = self.nodes.size
         aims = np.interp(nodes, plan.eps, plan.aims)
