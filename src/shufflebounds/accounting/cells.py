@@ -15,7 +15,7 @@ from shufflebounds.protocols.allocation import DEFAULT_CELLS, MAX_CELLS
 # Relative widths of ε and of δ of several rounds where the caller gives no `rtol`.
 DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-2, 0.1
 # Share of the requested width that is left to the numerical error for the ends that cells give.
-NUMERICAL_SHARE = 0.5
+NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer, and the factor of a width below which none follows.
 MAX_CHOICES, WORTHWHILE = 4, 0.8
 # Largest ratio of the δ that cells are made for to the answer, and of the answer to it.

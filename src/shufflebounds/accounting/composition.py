@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,6 +61,9 @@ DEFAULT_DELTA_RTOL = 0.05
 ALL_DATASETS_RTOL = 3e-3
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
+# Factor of the relative width that the first nodes of epochs of training aim at. The second choice
+# of nodes aims at about the width that is asked for.
+FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
 # Largest relative width that may be asked for.
@@ -271,8 +274,11 @@ class _Search:
         """Narrow the ends by discrete losses of all rounds."""
         kinds = [Kind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
         is_exact = all(kind.interval.is_exact for kind in kinds)
-        width = math.inf
-        for sums in Rounds(kinds).sums(question.target):
+        width, target = math.inf, question.target
+        if any(kind.interval.is_ordered for kind in kinds):
+            # Estimates of rare losses are poor, so that the first nodes are few.
+            target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
+        for sums in Rounds(kinds).sums(target):
             self._use(sums, is_exact)
             previous, width = width, self.enclosure.relative_width
             if self.is_done() or width > (1.0 - LEAST_GAIN) * previous:
@@ -287,7 +293,8 @@ class _Search:
             return
         floor = sums.floor() if is_exact else None
         # Of a mechanism, or of inner and outer decompositions, no such bound is known.
-        low = self.question.end(floor, -1.0) if floor else 0.0 if is_exact else math.inf
+        has_gap = not is_exact and not all(round_.is_ordered for round_ in self.rounds)
+        low = self.question.end(floor, -1.0) if floor else math.inf if has_gap else 0.0
         self.floor = max(self.floor, low)
 
     def use_reserve(self) -> Enclosure:

@@ -15,9 +15,6 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.profiles.loss_sum import LossSum
-from shufflebounds.profiles.losses import losses_above
-from shufflebounds.profiles.rounds import estimated_curve
 from shufflebounds.randomizers.gaussian_cells import gaussian_pair, loss_beyond
 
 # Smallest and largest noise multiplier.
@@ -41,13 +38,14 @@ EVEN_SHARE = 0.2
 GUESS_ERR = 0.025
 # Number of lattice points for the estimated law of a sum.
 LATTICE_SIZE = 4096
-# Smallest and largest tilt of that law, in units of the inverse of the length of the lattice. A larger
-# one would let negative masses prevail.
+# Smallest and largest tilt of that law, in units of the inverse of the lattice's length. A
+# larger one would let negative masses prevail.
 LOWEST_TILT, LARGEST_TILT = -2e4, 5e3
 # Halvings in search of a tilt.
 TILT_STEPS = 40
-# Number of ε of one epoch that cells are made for if there are several epochs.
-LOSSES = 24
+# Number of ε of one epoch that cells are made for if there are several epochs, and the share of δ of
+# the rarest loss among them.
+LOSSES, RARE_SHARE = 16, 1e-2
 
 
 @dataclass(frozen=True)
@@ -132,39 +130,36 @@ class RandomAllocation:
         first = -0.5 / sigma**2 - math.sqrt(-2.0 * math.log(LOW_TAIL_SHARE * tail)) / sigma
         scale = np.linspace(first, last, SCALE_CELLS + 1)
         coarse = gaussian_pair(sigma, np.linspace(scale[0], last, COARSE_CELLS + 1))
-        losses, weights = _losses_that_decide(coarse, n, share, epochs, last)
-        influences = [
-            _log_influence(sigma, scale, steps, eps) + weight
-            for eps, weight in zip(losses.tolist(), weights.tolist(), strict=True)
-        ]
-        logs = np.logaddexp.reduce(influences)
-        density = np.exp((logs - max(float(logs.max()), LOWEST_LOG)) / 3.0) + EVEN_SHARE**10
-        gap = (
-            GUESS_ERR * abs(float(losses[0])) if losses.size == 1 else float(losses[1] - losses[0])
-        )
+        losses = _losses_that_matter(coarse, n, share, last, LOSSES if epochs > 1 else 1)
+        density = np.zeros(SCALE_CELLS)
+        for eps in losses.tolist():
+            logs = _log_influence(sigma, scale, steps, eps)
+            roots = np.exp((logs - max(float(logs.max()), LOWEST_LOG)) / 3.0)
+            density += roots / max(float(roots.sum()), 1.0)
+        gap = float(losses[1] - losses[0]) if epochs > 1 else GUESS_ERR * abs(float(losses[0]))
         radius = int(gap / (scale[1] - scale[0]))
-        density = np.convolve(density, np.ones(2 * radius + 1), "same")
+        density = np.convolve(density, np.ones(2 * radius + 1), "same") + SMALLEST_TAIL
         density += EVEN_SHARE / (1.0 - EVEN_SHARE) * density.mean()
         places = np.append(0.0, np.cumsum(density))
         nodes = np.interp(np.linspace(0.0, places[-1], cells + 1), places, scale)
         return gaussian_pair(sigma, np.unique(nodes))
 
 
-def _losses_that_decide(
-    coarse: Decomposition, n: FloatArray, delta: float, epochs: int, end: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return ε at which the divergence of one epoch matters, ascending, and logs of its weight.
+def _losses_that_matter(
+    coarse: Decomposition, n: FloatArray, delta: float, end: float, count: int
+) -> FloatArray:
+    """Return ε up to `end` at which the divergence of an epoch matters, ascending, shape (count,).
 
-    They are estimates for δ of each epoch, up to `end`. A negative ε stands for the reverse order.
+    A negative ε stands for the reverse order. The single one is an estimate for δ of an epoch.
+    Several epochs may need a loss that is rarer than that in one of them.
     """
-    forward, backward = (Direction(outer, n) for _, outer in coarse.directions)
-    last, first = (min(float(x.guesses(np.array([delta]))[0]), end) for x in (forward, backward))
-    if epochs == 1:
-        return np.array([max(last, first)]) * (1.0 if last >= first else -1.0), np.zeros(1)
-    loss_sum = LossSum([(losses_above(*estimated_curve(forward)), epochs)])
-    theta = loss_sum.tilt_at_delta(epochs * delta).theta
-    losses = np.linspace(-first, last, LOSSES)
-    return losses, theta * losses
+    level = np.array([delta if count == 1 else RARE_SHARE * delta])
+    last, first = (
+        min(float(Direction(outer, n).guesses(level)[0]), end) for _, outer in coarse.directions
+    )
+    if count == 1:
+        return np.array([last if last >= first else -first])
+    return np.linspace(-first, last, count)
 
 
 def _log_influence(sigma: float, scale: FloatArray, steps: int, eps: float) -> FloatArray:
