@@ -20,12 +20,14 @@ from shufflebounds.protocols.allocation import MAX_NOISE, MIN_NOISE, RandomAlloc
 
 # Relative widths of ε and of δ of one epoch where the caller gives no `rtol`.
 DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-3, 2e-2
-# Relative width of a noise multiplier where the caller gives no `rtol`.
-DEFAULT_NOISE_RTOL = 1e-2
+# Relative widths of a noise multiplier where the caller gives no `rtol`, of one epoch and of several.
+DEFAULT_NOISE_RTOL, DEFAULT_NOISE_RTOL_OF_EPOCHS = 1e-2, 2e-2
 # A δ for which a decomposition is made that shows about how large δ is.
 SMALL_DELTA = 1e-30
-# Relative width of ε at the first noise multipliers that are tried, and the smallest one.
-FIRST_WIDTH, FINEST_WIDTH = 0.1, 1e-4
+# Relative width of ε at the first noise multipliers that are tried.
+FIRST_WIDTH = 0.1
+# Smallest one, for one epoch and for several.
+FINEST_WIDTH, FINEST_WIDTH_OF_EPOCHS = 1e-4, 8e-3
 # Largest step of log σ while one end is unknown.
 LARGEST_STEP = 1.5
 # Most noise multipliers that are tried.
@@ -88,7 +90,8 @@ def smallest_noise_multiplier(
     epochs
         Number of epochs, 1 to 10⁶.
     rtol
-        The largest relative width to accept, 10⁻⁶ to 0.1; None stands for 0.01.
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 0.01, and for 0.02 of
+        several epochs.
 
     Returns
     -------
@@ -111,7 +114,8 @@ def smallest_noise_multiplier(
     """
     target, delta = validation.eps(target), validation.delta(delta)
     steps, epochs = validation.users(steps), validation.rounds(epochs)
-    goal = DEFAULT_NOISE_RTOL if rtol is None else validation.rtol(rtol)
+    default = DEFAULT_NOISE_RTOL if epochs == 1 else DEFAULT_NOISE_RTOL_OF_EPOCHS
+    goal = default if rtol is None else validation.rtol(rtol)
     if target == 0.0:
         raise ValueError("target must be an epsilon above 0, got 0")
     search, width = _NoiseSearch(math.log(target), goal), FIRST_WIDTH
@@ -123,8 +127,13 @@ def smallest_noise_multiplier(
             if not isinstance(error.enclosure, Enclosure):
                 raise
             eps = error.enclosure
-        if not search.add(eps):
-            width = max(0.25 * width, FINEST_WIDTH)
+        finest = FINEST_WIDTH if epochs == 1 else FINEST_WIDTH_OF_EPOCHS
+        if search.add(eps):
+            continue
+        if width > finest:
+            width = max(0.25 * width, finest)
+        else:
+            search.avoid()
     enclosure = Enclosure(math.exp(search.low), math.exp(search.high))
     if search.high <= search.range[0]:
         return Enclosure(0.0, MIN_NOISE)
@@ -158,12 +167,17 @@ class _NoiseSearch:
 
     def __post_init__(self) -> None:
         self.low, self.high = -math.inf, math.inf
-        self.excess = {-math.inf: math.nan, math.inf: math.nan}
+        self.excess: dict[float, float] = {}
 
     def is_done(self) -> bool:
         """Return whether the ends are close enough, or at an end of the range."""
         is_outside = self.high <= self.range[0] or self.low >= self.range[1]
         return is_outside or self.high - self.low <= math.log1p(0.9 * self.goal)
+
+    def avoid(self) -> None:
+        """Move the trial away from where ε cannot be told from the target."""
+        distance = 0.42 * self.goal
+        self.trial += distance if self.high - self.trial > 1.1 * distance else -distance
 
     def add(self, eps: Enclosure) -> bool:
         """Use the ε of the trial and choose another; return whether it showed on which side it is.
