@@ -25,12 +25,17 @@ FIRST_DELTA = 1e-8
 
 
 def with_enough_cells(
-    ask: Callable[[int, float], Enclosure], rtol: float | None, default: float = DEFAULT_RTOL
+    ask: Callable[[int, float], Enclosure],
+    rtol: float | None,
+    default: float = DEFAULT_RTOL,
+    *,
+    is_strict: bool = True,
 ) -> Enclosure:
     """Return the answer to a question with more and more cells, until it is narrow enough.
 
     `ask` gets the number of cells and a relative width for the numerical error. Raises
-    `PrecisionError` if the answer stays wider than `rtol`, or than `default` if that is None.
+    `PrecisionError` if the answer stays wider than `rtol`, or than `default` if that is None,
+    unless it is not `is_strict`.
     """
     goal = default if rtol is None else validation.rtol(rtol)
     cells, best = DEFAULT_CELLS, Enclosure(0.0, math.inf)
@@ -52,6 +57,8 @@ def with_enough_cells(
             break
         factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
         cells = min(math.ceil(factor * cells), MAX_CELLS)
+    if not is_strict:
+        return best
     raise PrecisionError(
         f"the answer is known only to lie in [{best.lower!r}, {best.upper!r}]: relative width "
         f"{best.relative_width:.1e} where rtol = {goal:g} was asked for"
@@ -65,6 +72,8 @@ def at_its_delta(
     rtol: float | None,
     default: float = DEFAULT_DELTA_RTOL,
     guess: float = FIRST_DELTA,
+    *,
+    is_strict: bool = True,
 ) -> Enclosure:
     """Return the answer to a question about δ, with cells that are made for about this δ.
 
@@ -86,4 +95,6 @@ def at_its_delta(
         else:
             break
     delta = min(max(rough.upper, validation.MIN_DELTA), 0.5)
-    return with_enough_cells(lambda cells, goal: ask(delta, cells, goal), rtol, default)
+    return with_enough_cells(
+        lambda cells, goal: ask(delta, cells, goal), rtol, default, is_strict=is_strict
+    )

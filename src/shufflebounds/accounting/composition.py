@@ -293,7 +293,7 @@ class _Search:
             return
         floor = sums.floor() if is_exact else None
         # Of a mechanism, or of inner and outer decompositions, no such bound is known.
-        has_gap = not is_exact and not all(round_.is_ordered for round_ in self.rounds)
+        has_gap = not is_exact and any(kind.has_gap for kind in sums.rounds.kinds)
         low = self.question.end(floor, -1.0) if floor else math.inf if has_gap else 0.0
         self.floor = max(self.floor, low)
 
@@ -388,7 +388,9 @@ class Composed:
         delta = validation.delta(delta)
         if self.epochs:
             return with_enough_cells(
-                lambda cells, rtol: self.made_for(delta, cells).epsilon(delta, rtol=rtol), rtol
+                lambda cells, rtol: self.made_for(delta, cells).epsilon(delta, rtol=rtol),
+                rtol,
+                is_strict=rtol is not None or self.is_training,
             )
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
         if self.delta_limit() > delta:
@@ -428,7 +430,9 @@ class Composed:
         eps = validation.eps(eps)
         if self.epochs:
             return at_its_delta(
-                lambda delta, cells, rtol: self.made_for(delta, cells).delta(eps, rtol=rtol), rtol
+                lambda delta, cells, rtol: self.made_for(delta, cells).delta(eps, rtol=rtol),
+                rtol,
+                is_strict=rtol is not None or self.is_training,
             )
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
@@ -471,6 +475,11 @@ class Composed:
         """The number of rounds that are epochs of training without a decomposition."""
         epochs = [x.times for x in self.rounds if isinstance(x.subject, RandomAllocation)]
         return sum(epochs)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether all rounds are epochs of training."""
+        return all(isinstance(round_.subject, RandomAllocation) for round_ in self.rounds)
 
     def made_for(self, delta: float, cells: int = DEFAULT_CELLS) -> Composed:
         """Return the rounds with decompositions of epochs of training that are made for one δ."""

@@ -84,7 +84,7 @@ def smallest_noise_multiplier(
     target
         ε > 0 (natural log).
     delta
-        δ, 10⁻²⁵⁰ ≤ δ < 1.
+        δ, 10⁻²⁰⁰ ≤ δ < 1.
     steps
         Number of steps of an epoch, 1 to 10¹⁵.
     epochs

@@ -96,6 +96,12 @@ class Kind:
         return Kind(interval, times, tuple(dataset_pairs(interval.lower)))
 
     @property
+    def has_gap(self) -> bool:
+        """Whether theory may leave a gap between the profiles of several such rounds."""
+        is_tight = self.interval.is_exact and len(self.pairs) == 1 and self.is_symmetric
+        return not (self.interval.is_ordered or is_tight)
+
+    @property
     def upper_parts(self) -> list[Profile]:
         """The upper profile, or one for each order of the two datasets if rounds have the same."""
         upper = self.interval.upper

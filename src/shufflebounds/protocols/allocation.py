@@ -21,8 +21,8 @@ from shufflebounds.randomizers.gaussian_cells import gaussian_pair, loss_beyond
 MIN_NOISE, MAX_NOISE = 0.2, 1000.0
 # Share of δ that losses beyond the last cell may take, in all epochs together.
 TAIL_SHARE = 1e-4
-# Smallest mass beyond the last cell.
-SMALLEST_TAIL = 1e-290
+# Smallest mass beyond the last cell: Φ is then taken of −37 or more.
+SMALLEST_TAIL = 1e-210
 # Share of that which reports below the first cell may take.
 LOW_TAIL_SHARE = 0.1
 # Cells of the decomposition that the estimates come from, and of the scale on which cells are
@@ -103,7 +103,7 @@ class RandomAllocation:
         steps
             Number of steps of an epoch, 1 to 10¹⁵.
         delta
-            δ of all epochs, 10⁻²⁵⁰ ≤ δ < 1. The ends hold for other δ too, and are wider there.
+            δ of all epochs, 10⁻²⁰⁰ ≤ δ < 1. The ends hold for other δ too, and are wider there.
         epochs
             Number of epochs, 1 to 10⁶.
         cells

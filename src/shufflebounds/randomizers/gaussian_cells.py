@@ -22,7 +22,7 @@ POINTS = 20
 LARGEST_EXPONENT = 40.0
 # Relative error of the sums over the points of a cell, apart from that of the exponents.
 SUM_ERR = 2.0**-43
-# Relative error of SciPy's ndtr for arguments from −38 to 0.
+# Relative error of SciPy's ndtr for arguments from −37 to 0.
 NDTR_ERR = 2.0**-42
 
 
