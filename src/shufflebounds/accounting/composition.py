@@ -388,7 +388,7 @@ class Composed:
         delta = validation.delta(delta)
         if self.epochs:
             return with_enough_cells(
-                lambda cells, rtol: self.made_for(delta, cells).epsilon(delta, rtol=rtol),
+                lambda cells, rtol: self._made_for(delta, cells).epsilon(delta, rtol=rtol),
                 rtol,
                 is_strict=rtol is not None or self.is_training,
             )
@@ -430,7 +430,7 @@ class Composed:
         eps = validation.eps(eps)
         if self.epochs:
             return at_its_delta(
-                lambda delta, cells, rtol: self.made_for(delta, cells).delta(eps, rtol=rtol),
+                lambda delta, cells, rtol: self._made_for(delta, cells).delta(eps, rtol=rtol),
                 rtol,
                 is_strict=rtol is not None or self.is_training,
             )
@@ -481,7 +481,7 @@ class Composed:
         """Whether all rounds are epochs of training."""
         return all(isinstance(round_.subject, RandomAllocation) for round_ in self.rounds)
 
-    def made_for(self, delta: float, cells: int = DEFAULT_CELLS) -> Composed:
+    def _made_for(self, delta: float, cells: int = DEFAULT_CELLS) -> Composed:
         """Return the rounds with decompositions of epochs of training that are made for one δ."""
         if not self.epochs:
             return self

@@ -253,3 +253,38 @@ def test_arrays_and_mixed_rounds():
 def test_bad_noise_multipliers(sigma):
     with pytest.raises(ValueError, match="noise_multiplier"):
         sb.RandomAllocation(sigma)
+
+
+def test_two_epochs_of_two_steps_on_a_grid():
+    """The losses of two steps on a grid of both reports, convolved; not certified."""
+    sigma, step = 0.9, 4e-3
+    v = np.linspace(-9.0, 9.0, 501)
+    weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
+    weights /= weights.sum()
+    ratio = 0.5 * np.add.outer(np.exp(v), np.exp(v))
+    losses = np.log(ratio).ravel() / step
+    masses = (np.multiply.outer(weights, weights) * ratio).ravel()
+    index = np.floor(losses).astype(int)
+    first, share = index.min(), losses - index
+    law = np.bincount(index - first, masses * (1.0 - share), index.max() - first + 2)
+    law += np.bincount(index - first + 1, masses * share, index.max() - first + 2)
+    both = np.convolve(law, law)
+    sums = step * (2.0 * first + np.arange(both.size))
+    delta = float(both @ np.maximum(-np.expm1(2.5 - sums), 0.0))
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=2.5, n=2, rounds=2)
+    assert enclosure.lower * (1.0 - 2e-3) <= delta <= enclosure.upper * (1.0 + 2e-3)
+
+
+def test_many_steps_by_simulation():
+    rng, sigma, steps, eps = np.random.default_rng(1), 1.0, 100, 0.5
+    values = []
+    for _ in range(20):
+        y = sigma * rng.standard_normal((5000, steps))
+        # Under P one step, here the first, has the example.
+        y[:, 0] += 1.0
+        ratio = np.exp((y - 0.5) / sigma**2).mean(axis=1)
+        values.append(np.maximum(1.0 - math.exp(eps) / ratio, 0.0))
+    sample = np.concatenate(values)
+    error = 5.0 * sample.std() / math.sqrt(sample.size)
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
+    assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
