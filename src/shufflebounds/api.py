@@ -24,8 +24,8 @@ from shufflebounds.accounting.questions import (
 )
 from shufflebounds.accounting.renyi import renyi, renyi_epsilon
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
-from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.accounting.training import smallest_noise_multiplier
+from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,

@@ -13,13 +13,13 @@ import numpy as np
 
 from shufflebounds.accounting.arguments import ArrayOf, is_array_like, paired, require_number
 from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.accounting.one_shuffle import (
     Quantity,
     bounds_of,
     enclosures_of,
     require_width,
 )
+from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures
@@ -86,8 +86,9 @@ def epsilon(
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
-        several rounds (10⁻³ and 10⁻² of a `RandomAllocation`); with None the gap between ``inner`` and ``outer`` does not count towards
-        the width. Of a randomizer, the width to which its decompositions are evaluated.
+        several rounds (10⁻³ and 10⁻² for a `RandomAllocation`). With None, the gap between
+        ``inner`` and ``outer`` does not count towards the width. For a randomizer, it is the width
+        to which its decompositions are evaluated.
 
     Returns
     -------

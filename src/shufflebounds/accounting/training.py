@@ -20,7 +20,7 @@ from shufflebounds.protocols.allocation import MAX_NOISE, MIN_NOISE, RandomAlloc
 
 # Relative widths of ε and of δ of one epoch where the caller gives no `rtol`.
 DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-3, 2e-2
-# Relative widths of a noise multiplier where the caller gives no `rtol`, of one epoch and of several.
+# Relative widths of a noise multiplier, for one epoch and for several, if there is no `rtol`.
 DEFAULT_NOISE_RTOL, DEFAULT_NOISE_RTOL_OF_EPOCHS = 1e-2, 2e-2
 # A δ for which a decomposition is made that shows about how large δ is.
 SMALL_DELTA = 1e-30

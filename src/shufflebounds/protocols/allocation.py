@@ -38,13 +38,13 @@ EVEN_SHARE = 0.2
 GUESS_ERR = 0.025
 # Number of lattice points for the estimated law of a sum.
 LATTICE_SIZE = 4096
-# Smallest and largest tilt of that law, in units of the inverse of the lattice's length. A
-# larger one would let negative masses prevail.
+# Smallest and largest tilt of that law, in units of the inverse of the lattice's length. With a
+# larger one, negative masses would prevail.
 LOWEST_TILT, LARGEST_TILT = -2e4, 5e3
 # Halvings in search of a tilt.
 TILT_STEPS = 40
-# Number of ε of one epoch that cells are made for if there are several epochs, and the share of δ of
-# the rarest loss among them.
+# Number of ε of one epoch that cells are made for if there are several epochs, and the share of δ
+# of the rarest loss among them.
 LOSSES, RARE_SHARE = 16, 1e-2
 
 

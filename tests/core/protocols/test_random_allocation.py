@@ -85,7 +85,8 @@ def test_masses_of_cells(sigma, delta, cells):
         inner, outer = pair.bounds()
         # The ends of cells, of which some were divided, are the likelihood ratios of the outer end.
         nodes = np.log(outer.a[1:-1] / outer.b[1:-1]).tolist()
-        assert nodes[-1] == pytest.approx(last) and len(inner) == len(nodes) + 1 > cells
+        assert nodes[-1] == pytest.approx(last)
+        assert len(inner) == len(nodes) + 1 > cells
         halves = _halves(ends)
         every = [mp.mpf(min(halves, key=lambda y, x=x: abs(y - x))) for x in nodes]
         ratios = [mp.exp(v) for v in every]
@@ -213,6 +214,12 @@ def test_losses_above_one_order(masses, steps, slack):
             + losses.infinite
         )
         assert float(curve(p, q, Fraction(float(x)))) <= above * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.4, 1.0, 4.0])
+def test_advantage_against_one_step(sigma):
+    enclosure = sb.advantage(sb.RandomAllocation(sigma), n=1)
+    assert enclosure.lower <= math.erf(0.5 / sigma / math.sqrt(2.0)) <= enclosure.upper
 
 
 def test_noise_multiplier_meets_its_target():
