@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.allocation import DEFAULT_CELLS, MAX_CELLS
+from shufflebounds.protocols.allocation import DEFAULT_CELLS
 
 # Relative widths of ε and of δ of several rounds where the caller gives no `rtol`.
 DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-2, 0.1
@@ -18,10 +18,16 @@ DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-2, 0.1
 NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer, and the factor of a width below which none follows.
 MAX_CHOICES, WORTHWHILE = 4, 0.8
+# Most cells of a decomposition whose curve is evaluated at many ε, as for several epochs.
+MAX_CELLS_OF_EPOCHS = 500
+# Most δ that cells are made for before the answer is asked for.
+MAX_GUESSES = 8
 # Largest ratio of the δ that cells are made for to the answer, and of the answer to it.
 LARGEST_RATIO = 30.0
+# Logarithm of the smallest δ that cells of several epochs are made for.
+SMALLEST_LOG_DELTA = -120.0
 # First δ that cells are made for if δ is sought.
-FIRST_DELTA = 1e-8
+FIRST_DELTA = 1e-6
 
 
 def with_enough_cells(
@@ -29,6 +35,7 @@ def with_enough_cells(
     rtol: float | None,
     default: float = DEFAULT_RTOL,
     *,
+    most_cells: int = MAX_CELLS_OF_EPOCHS,
     is_strict: bool = True,
 ) -> Enclosure:
     """Return the answer to a question with more and more cells, until it is narrow enough.
@@ -53,10 +60,10 @@ def with_enough_cells(
         width = best.relative_width
         if width <= goal or best.upper <= validation.MIN_DELTA:
             return best
-        if width > WORTHWHILE * previous or cells == MAX_CELLS:
+        if width > WORTHWHILE * previous or cells >= most_cells:
             break
         factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
-        cells = min(math.ceil(factor * cells), MAX_CELLS)
+        cells = min(math.ceil(factor * cells), most_cells)
     if not is_strict:
         return best
     raise PrecisionError(
@@ -67,12 +74,33 @@ def with_enough_cells(
     )
 
 
+def guess_delta(ask: Callable[[float], Enclosure], eps: float) -> float:
+    """Return a δ that is about that at ε, if `ask` returns ε at a δ. It bounds nothing."""
+    delta = FIRST_DELTA
+    for _ in range(MAX_GUESSES):
+        try:
+            found = ask(delta)
+        except PrecisionError as error:
+            if not isinstance(error.enclosure, Enclosure):
+                raise
+            found = error.enclosure
+        if not 0.0 < found.upper < math.inf:
+            return delta
+        # For a normal loss, log δ is about proportional to ε².
+        ratio = min(max((eps / found.upper) ** 2, 0.01), 4.0)
+        previous, delta = delta, math.exp(max(math.log(delta) * ratio, SMALLEST_LOG_DELTA))
+        if abs(math.log(delta / previous)) < math.log(LARGEST_RATIO):
+            break
+    return delta
+
+
 def at_its_delta(
     ask: Callable[[float, int, float], Enclosure],
     rtol: float | None,
     default: float = DEFAULT_DELTA_RTOL,
     guess: float = FIRST_DELTA,
     *,
+    most_cells: int = MAX_CELLS_OF_EPOCHS,
     is_strict: bool = True,
 ) -> Enclosure:
     """Return the answer to a question about δ, with cells that are made for about this δ.
@@ -81,7 +109,7 @@ def at_its_delta(
     search for this δ begins at `guess`.
     """
     delta = min(max(guess, validation.MIN_DELTA), 0.5)
-    while True:
+    for _ in range(MAX_GUESSES):
         try:
             rough = ask(delta, DEFAULT_CELLS, validation.MAX_RTOL)
         except PrecisionError as error:
@@ -96,5 +124,9 @@ def at_its_delta(
             break
     delta = min(max(rough.upper, validation.MIN_DELTA), 0.5)
     return with_enough_cells(
-        lambda cells, goal: ask(delta, cells, goal), rtol, default, is_strict=is_strict
+        lambda cells, goal: ask(delta, cells, goal),
+        rtol,
+        default,
+        most_cells=most_cells,
+        is_strict=is_strict,
     )

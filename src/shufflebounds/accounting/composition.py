@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shufflebounds.accounting.cells import at_its_delta, with_enough_cells
+from shufflebounds.accounting.cells import at_its_delta, guess_delta, with_enough_cells
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition, require
@@ -429,9 +429,13 @@ class Composed:
         """
         eps = validation.eps(eps)
         if self.epochs:
+            guess = guess_delta(
+                lambda delta: self._made_for(delta).epsilon(delta, rtol=ROUGH_RTOL), eps
+            )
             return at_its_delta(
                 lambda delta, cells, rtol: self._made_for(delta, cells).delta(eps, rtol=rtol),
                 rtol,
+                guess=guess,
                 is_strict=rtol is not None or self.is_training,
             )
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)

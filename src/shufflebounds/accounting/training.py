@@ -16,7 +16,7 @@ from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import log
 from shufflebounds.profiles.direction import pair
-from shufflebounds.protocols.allocation import MAX_NOISE, MIN_NOISE, RandomAllocation
+from shufflebounds.protocols.allocation import MAX_CELLS, MAX_NOISE, MIN_NOISE, RandomAllocation
 
 # Relative widths of ε and of δ of one epoch where the caller gives no `rtol`.
 DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-3, 2e-2
@@ -41,7 +41,7 @@ def training_epsilon(
     if epochs > 1:
         return compose([(allocation, steps, epochs)]).epsilon(delta, rtol=rtol)
     ask = partial(_single_epoch, allocation, steps, Quantity.EPSILON, delta, delta)
-    return with_enough_cells(ask, rtol, DEFAULT_RTOL)
+    return with_enough_cells(ask, rtol, DEFAULT_RTOL, most_cells=MAX_CELLS)
 
 
 def training_delta(
@@ -53,7 +53,7 @@ def training_delta(
     ask = partial(_single_epoch, allocation, steps, Quantity.DELTA, eps)
     upper = pair(allocation.decomposition(steps, SMALL_DELTA), np.array([float(steps)])).upper
     guess = math.exp(min(float(upper.estimates(np.array([eps]))[0]), 0.0))
-    return at_its_delta(ask, rtol, DEFAULT_DELTA_RTOL, guess)
+    return at_its_delta(ask, rtol, DEFAULT_DELTA_RTOL, guess, most_cells=MAX_CELLS)
 
 
 def _single_epoch(
