@@ -295,3 +295,13 @@ def test_many_steps_by_simulation():
     error = 5.0 * sample.std() / math.sqrt(sample.size)
     enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
     assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
+
+
+@pytest.mark.parametrize("sigma", [0.2, 1.0, 20.0, 1000.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-10, 1e-30])
+def test_epsilon_of_a_single_step_at_extremes(sigma, delta):
+    enclosure = sb.epsilon(sb.RandomAllocation(sigma), n=1, delta=delta)
+    with mp.workdps(DIGITS):
+        lower, upper = (gaussian_delta(sigma, x) for x in (enclosure.lower, enclosure.upper))
+    assert upper <= delta <= lower
+    assert enclosure.relative_width <= 1e-3
