@@ -17,6 +17,9 @@ Randomizers
     `KRR`, `BLH`, `LocalHash`, `RAPPOR`, `OUE`, `HadamardResponse`, `HadamardBlocks`, `Subset`,
     `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `PrivUnit`, any
     `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
+Training
+    `RandomAllocation` (DP-SGD by balls and bins) in all of these questions but `renyi`, and
+    `smallest_noise_multiplier` for a target (ε, δ).
 For proofs
     ``R.blanket()`` and ``R.dataset_pair()`` are a `Decomposition` each, which all questions take as
     well; `standard_clone`, `stronger_clone` and `variation_ratio` need no randomizer.

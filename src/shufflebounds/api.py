@@ -24,6 +24,7 @@ from shufflebounds.accounting.questions import (
 )
 from shufflebounds.accounting.renyi import renyi, renyi_epsilon
 from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
+from shufflebounds.accounting.training import smallest_noise_multiplier
 from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
@@ -34,6 +35,7 @@ from shufflebounds.bounds.variation_ratio import (
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
@@ -133,6 +135,7 @@ __all__ = [
     "PrecisionError",
     "PrivSet",
     "PrivUnit",
+    "RandomAllocation",
     "Randomizer",
     "Ranking",
     "ShuffleAccountant",
@@ -160,6 +163,7 @@ __all__ = [
     "profile",
     "renyi",
     "renyi_epsilon",
+    "smallest_noise_multiplier",
     "standard_clone",
     "stronger_clone",
     "subsample",

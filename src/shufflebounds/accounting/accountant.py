@@ -259,7 +259,7 @@ def to_dp_accounting(
     """
     interval = _validate_interval(interval)
     sums = composed.sums(validation.delta(smallest), _CONVERTED_RTOL)
-    loss_sums = [sums.upper()] if pessimistic else sums.lower()
+    loss_sums = sums.upper() if pessimistic else sums.lower()
     if not loss_sums:
         raise ArithmeticError("no optimistic pair was found for these rounds")
     pmf, pld = (

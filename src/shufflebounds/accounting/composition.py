@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shufflebounds.accounting.cells import at_its_delta, guess_delta, with_enough_cells
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition, require
@@ -36,6 +37,7 @@ from shufflebounds.profiles.mechanism import (
 )
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.rounds import Kind, Rounds, Sums, Target
+from shufflebounds.protocols.allocation import DEFAULT_CELLS, RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
 
 # Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
@@ -59,26 +61,32 @@ DEFAULT_DELTA_RTOL = 0.05
 ALL_DATASETS_RTOL = 3e-3
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
+# Factor of the relative width that the first nodes of epochs of training aim at. The second choice
+# of nodes aims at about the width that is asked for.
+FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
 # Number of δ for which the losses of a whole curve have nodes, and the largest of them.
 PROFILE_TARGETS, LARGEST_PROFILE_DELTA = 5, 0.1
 
 
-# What one report tells: one or several decompositions, or a mechanism.
-Subject = Randomizer | tuple[Decomposition, ...]
+# What one report tells: one or several decompositions, or a mechanism. An epoch of training has
+# decompositions that are made for one δ.
+Subject = Randomizer | RandomAllocation | tuple[Decomposition, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
     """A number of rounds with n users each, of decompositions any of which may be the worst.
 
-    A `Randomizer` in their place stands for all of its datasets.
+    A `Randomizer` in their place stands for all of its datasets. With ``is_ordered``, there is one
+    decomposition, and the order of the two datasets is the same in every round.
     """
 
     subject: Subject
     n: int
     times: int
+    is_ordered: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.subject, tuple):
@@ -92,16 +100,28 @@ class Round:
     @property
     def key(self) -> tuple:
         """A hashable key that two kinds of rounds share only if they are equal."""
-        is_mechanism = isinstance(self.subject, Randomizer)
+        is_mechanism = isinstance(self.subject, Randomizer | RandomAllocation)
         parts = (self.subject,) if is_mechanism else map(content_key, self.decompositions)
-        return (*parts, self.n)
+        return (*parts, self.n, self.is_ordered)
 
     @cached_property
     def decompositions(self) -> list[Decomposition]:
         """Decompositions whose largest divergence bounds a round from above."""
         if isinstance(self.subject, Randomizer):
             return list(decompositions_above(self.subject))
+        if isinstance(self.subject, RandomAllocation):
+            raise ValueError(
+                "rounds must be those of shuffling, got epochs of training, whose decompositions "
+                "are made for one delta"
+            )
         return list(self.subject)
+
+    def made_for(self, delta: float, epochs: int, cells: int) -> Round:
+        """Return the round itself, or an epoch of training with a decomposition made for one δ."""
+        if not isinstance(self.subject, RandomAllocation):
+            return self
+        decomposition = self.subject.decomposition(self.n, delta, epochs=epochs, cells=cells)
+        return replace(self, subject=(decomposition,), is_ordered=True)
 
     @property
     def users(self) -> FloatArray:
@@ -113,7 +133,10 @@ class Round:
         """What is known of a round without the bound for all datasets."""
         if isinstance(self.subject, Randomizer):
             return _mechanism(self.subject, self.users)
-        pairs = [pair(decomposition, self.users) for decomposition in self.subject]
+        pairs = [pair(decomposition, self.users) for decomposition in self.decompositions]
+        if self.is_ordered:
+            [interval] = pairs
+            return replace(interval, is_ordered=True)
         lower, upper = (Max([getattr(x, end) for x in pairs]) for end in ("lower", "upper"))
         return Interval(lower, lower if all(x.is_exact for x in pairs) else upper)
 
@@ -259,8 +282,11 @@ class _Search:
         """Narrow the ends by discrete losses of all rounds."""
         kinds = [Kind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
         is_exact = all(kind.interval.is_exact for kind in kinds)
-        width = math.inf
-        for sums in Rounds(kinds).sums(question.target):
+        width, target = math.inf, question.target
+        if any(kind.interval.is_ordered for kind in kinds):
+            # Estimates of rare losses are poor, so that the first nodes are few.
+            target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
+        for sums in Rounds(kinds).sums(target):
             self._use(sums, is_exact)
             previous, width = width, self.enclosure.relative_width
             if self.is_done() or width > (1.0 - LEAST_GAIN) * previous:
@@ -269,14 +295,16 @@ class _Search:
     def _use(self, sums: Sums, is_exact: bool) -> None:
         """Narrow the ends by two sums of losses."""
         lower = (self.question.end(loss_sum, -1.0) for loss_sum in sums.lower())
-        self.intersect(max(lower, default=0.0), self.question.end(sums.upper(), 1.0))
+        upper = max(self.question.end(loss_sum, 1.0) for loss_sum in sums.upper())
+        self.intersect(max(lower, default=0.0), upper)
         if self.is_exact or self.is_done():
             return
-        # Of a mechanism, or of inner and outer decompositions, no such bound is known. Few outcomes
-        # are exact: only theory keeps the ends apart.
-        floor = sums.floor() if is_exact and not sums.are_exact else None
-        is_known = floor is not None or (is_exact and not sums.are_exact)
-        low = self.question.end(floor, -1.0) if floor else 0.0 if is_known else math.inf
+        # Of a mechanism, or of inner and outer decompositions, no such bound is known, unless the
+        # ends meet in theory. Few outcomes are exact: only theory keeps the ends apart.
+        is_approximate = is_exact and not sums.are_exact
+        floor = sums.floor() if is_approximate else None
+        has_gap = not is_approximate and any(kind.has_gap for kind in sums.rounds.kinds)
+        low = self.question.end(floor, -1.0) if floor else math.inf if has_gap else 0.0
         self.floor = max(self.floor, low)
 
     def use_reserve(self) -> Enclosure:
@@ -368,6 +396,12 @@ class Composed:
         '0.68'
         """
         delta = validation.delta(delta)
+        if self.epochs:
+            return with_enough_cells(
+                lambda cells, rtol: self._made_for(delta, cells).epsilon(delta, rtol=rtol),
+                rtol,
+                is_strict=rtol is not None or self.is_training,
+            )
         goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
         if self.delta_limit() > delta:
             return Enclosure(math.inf, math.inf)
@@ -404,6 +438,16 @@ class Composed:
         '5.3e-07'
         """
         eps = validation.eps(eps)
+        if self.epochs:
+            guess = guess_delta(
+                lambda delta: self._made_for(delta).epsilon(delta, rtol=ROUGH_RTOL), eps
+            )
+            return at_its_delta(
+                lambda delta, cells, rtol: self._made_for(delta, cells).delta(eps, rtol=rtol),
+                rtol,
+                guess=guess,
+                is_strict=rtol is not None or self.is_training,
+            )
         goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
@@ -454,6 +498,24 @@ class Composed:
         targets = [Target(delta, math.nan, rtol) for delta in deltas.tolist()]
         return Rounds(kinds).sums_for(targets)
 
+    @property
+    def epochs(self) -> int:
+        """The number of rounds that are epochs of training without a decomposition."""
+        epochs = [x.times for x in self.rounds if isinstance(x.subject, RandomAllocation)]
+        return sum(epochs)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether all rounds are epochs of training."""
+        return all(isinstance(round_.subject, RandomAllocation) for round_ in self.rounds)
+
+    def _made_for(self, delta: float, cells: int = DEFAULT_CELLS) -> Composed:
+        """Return the rounds with decompositions of epochs of training that are made for one δ."""
+        if not self.epochs:
+            return self
+        rounds = [round_.made_for(delta, self.epochs, cells) for round_ in self.kinds]
+        return Composed(tuple(rounds))
+
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
         losses = [round_.times * round_.simple.upper.end for round_ in self.kinds]
@@ -466,7 +528,9 @@ class Composed:
 
 
 def compose(
-    rounds: Iterable[tuple[Decomposition | Randomizer | Iterable[Decomposition], int, int]],
+    rounds: Iterable[
+        tuple[Decomposition | Randomizer | RandomAllocation | Iterable[Decomposition], int, int]
+    ],
 ) -> Composed:
     """Collect rounds of shuffling, one after the other, to ask for their ε and δ together.
 
@@ -477,7 +541,8 @@ def compose(
         rounds; 10⁶ at most in all. In place of the `Decomposition` there may be several, such as
         ``MatrixRandomizer(P).blankets().values()``, any of which may be the worst in any round; or
         a `Randomizer`, of which upper ends are proven for all datasets and lower ends are those of
-        pairs of datasets, the same pair in all rounds of a kind.
+        pairs of datasets, the same pair in all rounds of a kind; or a `RandomAllocation`, of which
+        n is the number of steps and the number of rounds is that of the epochs.
 
     Returns
     -------
@@ -511,8 +576,10 @@ def compose(
     return Composed(collected)
 
 
-def _subject(subject: Decomposition | Randomizer | Iterable[Decomposition]) -> Subject:
+def _subject(
+    subject: Decomposition | Randomizer | RandomAllocation | Iterable[Decomposition],
+) -> Subject:
     """Return the decompositions of a round as a tuple, or its randomizer."""
-    if isinstance(subject, Randomizer):
+    if isinstance(subject, Randomizer | RandomAllocation):
         return subject
     return tuple(subject) if isinstance(subject, Iterable) else (subject,)

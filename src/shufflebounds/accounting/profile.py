@@ -381,17 +381,18 @@ def _profile_of_rounds(composed: Composed, smallest: float, density: float) -> P
     rtol, step = min(_ROUNDS_WIDTH / density**2, _ROUGH), _step(composed, density)
     try:
         sums = composed.sums(_NEGLECTED * smallest, rtol)
-        upper_law, lower_laws = sums.upper(), sums.lower()
+        upper_laws, lower_laws = sums.upper(), sums.lower()
     except WorkError:
         return _profile(None, step, smallest, 0.0, composed.largest_loss())
 
     def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         lowers = [law.deltas(eps, rtol).lower for law in lower_laws]
         lower = np.max(lowers, axis=0) if lowers else np.zeros(eps.size)
-        return lower, np.minimum(upper_law.deltas(eps, rtol).upper, 1.0)
+        uppers = [law.deltas(eps, rtol).upper for law in upper_laws]
+        return lower, np.minimum(np.max(uppers, axis=0), 1.0)
 
     limit = max((law.infinite[0] for law in lower_laws), default=0.0)
-    floor = smallest + upper_law.infinite[1]
+    floor = smallest + max(law.infinite[1] for law in upper_laws)
     return _profile(ends, step, floor, limit, composed.largest_loss())
 
 

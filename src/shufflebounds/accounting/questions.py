@@ -19,18 +19,22 @@ from shufflebounds.accounting.one_shuffle import (
     enclosures_of,
     require_width,
 )
+from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.mechanism import interval_of
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
+
+ENDS = ("lower", "upper")
 
 
 # Scalars match both overloads; the first is the more specific.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     n: int,
     delta: float,
     *,
@@ -41,7 +45,7 @@ def epsilon(  # type: ignore[overload-overlap]
 
 @overload
 def epsilon(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     n: int | ArrayOf[int],
     delta: float | ArrayOf[float],
     *,
@@ -52,7 +56,7 @@ def epsilon(
 
 @limited
 def epsilon(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     n: int | ArrayOf[int],
     delta: float | ArrayOf[float],
     *,
@@ -70,7 +74,9 @@ def epsilon(
     Parameters
     ----------
     decomposition
-        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R. Or a
+        `RandomAllocation`, for which ``n`` is the number of steps of an epoch and ``rounds`` is the
+        number of epochs.
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
@@ -80,8 +86,9 @@ def epsilon(
         How many rounds of n users together, 1 to 10⁶.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
-        several rounds; with None the gap between ``inner`` and ``outer`` does not count towards
-        the width. Of a randomizer, the width to which its decompositions are evaluated.
+        several rounds (10⁻³ and 10⁻² for a `RandomAllocation`). With None, the gap between
+        ``inner`` and ``outer`` does not count towards the width. For a randomizer, it is the width
+        to which its decompositions are evaluated.
 
     Returns
     -------
@@ -112,6 +119,10 @@ def epsilon(
     >>> f"{sb.epsilon(R.blanket(), n=100_000, delta=1e-6).upper:.3f}"
     '0.110'
     """
+    if isinstance(decomposition, RandomAllocation):
+        return _of_training(
+            decomposition, Quantity.EPSILON, ("n", n), ("delta", delta), rounds, rtol
+        )
     subject = require_mechanism(decomposition)
     if validation.rounds(rounds) > 1:
         users = validation.users(require_number("n", n))
@@ -127,7 +138,7 @@ def epsilon(
 # Scalars match both overloads; the first is the more specific.
 @overload
 def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float,
     n: int,
     *,
@@ -138,7 +149,7 @@ def delta(  # type: ignore[overload-overlap]
 
 @overload
 def delta(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float | ArrayOf[float],
     n: int | ArrayOf[int],
     *,
@@ -149,7 +160,7 @@ def delta(
 
 @limited
 def delta(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float | ArrayOf[float],
     n: int | ArrayOf[int],
     *,
@@ -163,7 +174,8 @@ def delta(
     Parameters
     ----------
     decomposition
-        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R, or a
+        `RandomAllocation`, as for `epsilon`.
     eps
         ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array, neither
         for more rounds than one. A Fraction is not rounded (one round, a decomposition).
@@ -199,6 +211,8 @@ def delta(
     >>> f"{sb.delta(R, eps=0.0, n=1).upper:.2f}"
     '0.50'
     """
+    if isinstance(decomposition, RandomAllocation):
+        return _of_training(decomposition, Quantity.DELTA, ("n", n), ("eps", eps), rounds, rtol)
     subject = require_mechanism(decomposition)
     if validation.rounds(rounds) > 1:
         users = validation.users(require_number("n", n))
@@ -209,6 +223,30 @@ def delta(
     losses, counts = paired(("eps", eps, check), ("n", n, validation.users))
     enclosures = _enclosures(subject, Quantity.DELTA, counts, losses, rtol)
     return enclosures if is_array_like(n) or is_array_like(eps) else enclosures[0]
+
+
+def _of_training(
+    allocation: RandomAllocation,
+    quantity: Quantity,
+    steps: tuple[str, object],
+    at: tuple[str, object],
+    epochs: int,
+    rtol: float | None,
+) -> Enclosure | Enclosures:
+    """Return ε or δ of epochs of training, for names and values of the other arguments."""
+    validation.rounds(epochs)
+    is_epsilon = quantity is Quantity.EPSILON
+    check = validation.delta if is_epsilon else validation.eps
+    counts, points = paired((*steps, validation.users), (*at, check))
+    enclosures = [
+        training_epsilon(allocation, count, point, epochs, rtol)
+        if is_epsilon
+        else training_delta(allocation, count, point, epochs, rtol)
+        for count, point in zip(counts, points, strict=True)
+    ]
+    if not any(is_array_like(value) for _, value in (steps, at)):
+        return enclosures[0]
+    return Enclosures(*(np.array([getattr(x, end) for x in enclosures]) for end in ENDS))
 
 
 def _twice(check: Callable[[object], float]) -> Callable[[object], tuple[float, float]]:

@@ -1,6 +1,6 @@
 """D(ε) of a decomposition in one order, (a, b, c), as a profile: the leaf of all others.
 
-`divergence.engine` encloses D at given points. Its root is found by `accounting.root_search`.
+`divergence.engine` encloses D at given points. Its root is found by `profiles.root_search`.
 """
 
 from __future__ import annotations

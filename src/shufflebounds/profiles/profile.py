@@ -346,11 +346,14 @@ def one_or_many(lower: FloatArray, upper: FloatArray) -> Enclosure | Enclosures:
 class Interval:
     """Two profiles between which the truth lies: two datasets attain ``lower``, all have ``upper``.
 
-    They are the same object where the truth itself is known, as for a finite decomposition.
+    They are the same object where the truth itself is known, as for a finite decomposition. If
+    ``is_ordered``, both consist of one direction for each order of the two datasets, and the order
+    is the same in every round.
     """
 
     lower: Profile
     upper: Profile
+    is_ordered: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -360,4 +363,5 @@ class Interval:
     def at(self, rows: Any) -> Interval:
         """Return the curves of some rows."""
         lower = self.lower.at(rows)
-        return Interval(lower, lower if self.is_exact else self.upper.at(rows))
+        upper = lower if self.is_exact else self.upper.at(rows)
+        return Interval(lower, upper, self.is_ordered)

@@ -28,6 +28,7 @@ from shufflebounds.profiles.losses import (
     losses_below,
     losses_of,
 )
+from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.profiles.profile import Ends, Interval, Max, Profile
 from shufflebounds.profiles.root_search import LARGEST_EPS
 
@@ -110,6 +111,19 @@ class Kind:
         return Kind(interval, times, tuple(dataset_pairs(interval.lower)))
 
     @property
+    def has_gap(self) -> bool:
+        """Whether theory may leave a gap between the profiles of several such rounds."""
+        is_tight = self.interval.is_exact and len(self.pairs) == 1 and self.is_symmetric
+        return not (self.interval.is_ordered or is_tight)
+
+    @property
+    def upper_parts(self) -> list[Profile]:
+        """The upper profile, or one for each order of the two datasets if rounds have the same."""
+        upper = self.interval.upper
+        has_orders = self.interval.is_ordered and isinstance(upper, Max) and len(upper.parts) == 2
+        return list(upper.parts) if has_orders and isinstance(upper, Max) else [upper]
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether the two orders of each pair of datasets are the same."""
         return all(first is second for first, second in self.pairs)
@@ -164,11 +178,14 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
 
 @dataclass(eq=False)
 class Curve:
-    """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend."""
+    """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend.
+
+    ``upper`` has a row for each order of the two datasets if rounds have the same order, else one.
+    """
 
     kind: Kind
     nodes: FloatArray = field(default_factory=lambda: np.zeros(0))
-    upper: FloatArray = field(default_factory=lambda: np.zeros(0))
+    upper: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
     pairs: dict[Direction, Bounds] = field(default_factory=dict)
     exact: dict[Direction, Losses] = field(default_factory=dict)
     estimates: Points = (np.zeros(0), np.zeros(0))
@@ -208,26 +225,37 @@ class Curve:
                 for x in ((known.lower, ends.lower), (known.upper, ends.upper))
             )
             self.pairs[direction] = Bounds(lower, upper, limit)
-        upper = largest[1]
+        upper = largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
-            profile = self.kind.interval.upper.at(np.zeros(nodes.size, int))
-            floor = np.maximum(largest[0], level)
-            upper = profile.deltas(nodes, rtol, floor=floor).upper
+            parts, floor = self.kind.upper_parts, np.maximum(largest[0], level)
+            if len(parts) > 1:
+                floor = np.full(nodes.size, level)
+            profiles = [part.at(np.zeros(nodes.size, int)) for part in parts]
+            upper = np.array([x.deltas(nodes, rtol, floor=floor).upper for x in profiles])
         self.nodes = np.concatenate([self.nodes, nodes])[order]
-        self.upper = np.concatenate([self.upper, upper])[order]
+        count = max(len(self.upper), len(upper))
+        rows = [np.broadcast_to(x, (count, x.shape[1])) for x in (self.upper, upper)]
+        self.upper = np.concatenate(rows, axis=1)[:, order]
 
     def reach(self, level: float) -> None:
         """Add nodes until δ is at most `level` above its limit at the last one."""
         end = min(self.kind.interval.upper.end, LARGEST_EPS)
         floor = float(self.kind.interval.upper.limits[0]) * (1.0 + 1e-6) + level
-        while self.upper[-1] > floor and self.nodes[-1] < end:
+        while self.largest[-1] > floor and self.nodes[-1] < end:
             growth = (1.0 + LARGEST_GROWTH) ** np.arange(1.0, 7.0)
             nodes = np.unique(np.minimum(self.nodes[-1] * growth, end))
             self.add(nodes, np.full(nodes.size, WIDEST), level)
 
-    def above(self) -> Losses:
-        """Return losses above the upper profile."""
-        return losses_above(self.nodes, self.upper)
+    @property
+    def largest(self) -> FloatArray:
+        """Upper bounds of both orders."""
+        return np.asarray(self.upper.max(axis=0))
+
+    def above(self, side: int = 0) -> Losses:
+        """Return losses above the upper profile, of one order (0 or 1) if rounds have the same."""
+        if len(self.upper) == 1:
+            return losses_above(self.nodes, self.upper[0])
+        return losses_above_order(self.nodes, self.upper[side], self.upper[1 - side])
 
     def below(self, orders: Orders) -> Losses | None:
         """Return losses below those of a pair of datasets."""
@@ -318,7 +346,7 @@ class Rounds:
         for curve in curves:
             if not curve.nodes.size:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
-        points = [(x.nodes, x.upper) if x.nodes.size else x.estimates for x in curves]
+        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x in curves]
         plan = Plan.of(points, [kind.times for kind in self.kinds], target)
         for curve, nodes, rtol, level in zip(curves, *plan, strict=True):
             if not curve.exact:
@@ -338,9 +366,16 @@ class Sums:
         """Whether all losses are those of the outcomes themselves."""
         return all(curve.exact for curve in self.curves)
 
-    def upper(self) -> LossSum:
-        """Return a sum above all rounds."""
-        return LossSum([(curve.above(), curve.kind.times) for curve in self.curves])
+    def upper(self) -> list[LossSum]:
+        """Return sums one of which is above all rounds: one sum, or one for each order.
+
+        There are two if some rounds have the same order of the two datasets.
+        """
+        count = max(len(curve.upper) for curve in self.curves)
+        return [
+            LossSum([(curve.above(side), curve.kind.times) for curve in self.curves])
+            for side in range(count)
+        ]
 
     def lower(self) -> list[LossSum]:
         """Return sums below the rounds, for each pair of datasets in each order.

@@ -123,7 +123,7 @@ def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
     curve = Curve(Kind.of(Round(joint, 10_000, 2).best, 2))
     nodes = 0.01 * np.arange(12.0)
     curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
-    for eps, bound in zip(nodes.tolist(), curve.upper, strict=True):
+    for eps, bound in zip(nodes.tolist(), curve.largest, strict=True):
         every = max(supremum(crowd, eps, 10_000) for crowd in crowds)
         assert bound <= every * (1.0 + 1e-3) + 1e-9  # which is negligible
         attained = max(float(x.lower[list(nodes).index(eps)]) for x in curve.pairs.values())

@@ -14,7 +14,7 @@ PAGES = [
 ]
 MEANT_TO_BE_COPIED = [
     ROOT / "docs" / f"{page}.md"
-    for page in ("accountants", "aggregation", "choosing-delta", "comparison")
+    for page in ("accountants", "aggregation", "choosing-delta", "comparison", "random-allocation")
 ]
 
 

@@ -1,0 +1,73 @@
+"""Discrete losses above one order of a pair of datasets, for rounds that all have the same order.
+
+If a user may be added or removed, the order is the same in every round. Then the sum of losses need
+not lie above both orders at once, as that of `losses.losses_above` does. Proof:
+docs/random-allocation.md, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.law import U
+from shufflebounds.profiles.losses import SMALLEST, Losses, curve, curve_err, hull, kinks
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """Masses at positive losses, and of infinite loss, with a curve above bounds at x ≥ 1.
+
+    ``height`` is the curve at x = 1, with a relative error of at most ``err``.
+    """
+
+    losses: FloatArray
+    masses: FloatArray
+    infinite: float
+    height: float
+    err: float
+
+    @staticmethod
+    def of(nodes: FloatArray, bound: FloatArray) -> _Half:
+        """Return the half whose curve connects the vertices of the convex hull of the bounds."""
+        vertices = hull(np.expm1(nodes), bound)
+        losses, bound = nodes[vertices], bound[vertices]
+        masses, infinite = kinks(losses, bound), float(bound[-1])
+        heights, err = curve(losses, masses, infinite), curve_err(losses)
+        # A common factor of all masses lifts the curve above the bounds in spite of rounding.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(bound > 0.0, bound / (heights * (1.0 - err)), 0.0)
+        factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
+        return _Half(
+            losses[1:], masses * factor, infinite * factor, float(heights[0]) * factor, err
+        )
+
+
+def losses_above_order(nodes: FloatArray, upper: FloatArray, reverse: FloatArray) -> Losses:
+    """Return a pair above every (P, Q) with D(P‖e^ε Q) ≤ `upper` and D(Q‖e^ε P) ≤ `reverse`.
+
+    `nodes` ascend from 0. All arrays have shape (K + 1,), K ≥ 1.
+    """
+    forward, backward = (
+        np.maximum(np.minimum(np.minimum.accumulate(x), 1.0), SMALLEST) for x in (upper, reverse)
+    )
+    # At x = 1 both curves are the same number, which lies below each chord from e^{−L} to e^L.
+    beyond = np.minimum(nodes[1:], 700.0)
+    chords = np.tanh(0.5 * beyond) + (forward[1:] + backward[1:]) / (1.0 + np.exp(beyond))
+    height = min(float(forward[0]), float(backward[0]), float(chords.min()) * (1.0 + 16.0 * U))
+    forward[0] = backward[0] = height
+    right, left = _Half.of(nodes, forward), _Half.of(nodes, backward)
+    # P must not have less mass than Q, so the right half may not be lower than the left one.
+    share = max(1.0, left.height / right.height * (1.0 + right.err + left.err + 64.0 * U))
+    masses, infinite = right.masses * share, right.infinite * share
+    mirrored = left.masses * np.exp(-left.losses) * (1.0 + 8.0 * U)
+    # The remaining mass of P has loss 0. Its total is at least 1.
+    centre = math.fsum([1.0, -infinite, *(-masses), *(-mirrored)])
+    centre += 16.0 * U * float(mirrored.sum()) + 4.0 * U
+    values = np.concatenate([-left.losses[::-1], [0.0], right.losses])
+    masses = np.concatenate([mirrored[::-1], [max(centre, U)], masses])
+    used = masses > 0.0
+    return Losses(values[used], masses[used], infinite)

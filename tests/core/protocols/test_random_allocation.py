@@ -1,0 +1,307 @@
+"""Training with random allocation against closed forms, quadrature and 40-digit masses."""
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import shufflebounds as sb
+from shufflebounds.divergence.engine import divergence
+from shufflebounds.profiles.one_order import losses_above_order
+from shufflebounds.randomizers.gaussian_cells import (
+    NDTR_ERR,
+    gaussian_pair,
+    loss_beyond,
+    tail_delta,
+)
+
+DIGITS = 40
+
+
+def phi(x):
+    """Return Φ(x) with relative precision in both tails."""
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def gaussian_delta(sigma, eps):
+    """Return δ(ε) of the Gaussian mechanism of sensitivity 1 (Balle and Wang 2018)."""
+    tau = 1 / mp.mpf(sigma)
+    eps = mp.mpf(eps)
+    return phi(tau / 2 - eps / tau) - mp.exp(eps) * phi(-tau / 2 - eps / tau)
+
+
+def two_step_delta(sigma, eps):
+    """Return the larger δ(ε) of both orders of two steps, by quadrature over the first step.
+
+    With L = e^v, v normal, E(L − x)₊ and E(x − L)₊ are closed forms for the second step.
+    """
+    tau = 1 / mp.mpf(sigma)
+
+    def above(x):
+        if x <= 0:
+            return 1 - x
+        z = mp.log(x) / tau
+        return phi(tau / 2 - z) - x * phi(-tau / 2 - z)
+
+    def mean(f, middle):
+        ends = [-12 * tau, middle - tau, middle, middle + tau, 12 * tau]
+        density = lambda v: mp.npdf(v, -tau * tau / 2, tau)  # noqa: E731
+        return mp.quad(lambda v: density(v) * f(mp.exp(v)), sorted(ends))
+
+    growth = mp.exp(mp.mpf(eps))
+    forward = mean(lambda first: above(2 * growth - first), mp.log(2 * growth)) / 2
+    rest = 2 / growth
+
+    def below(first):
+        x = rest - first
+        return above(x) + x - 1 if x > 0 else mp.mpf(0)
+
+    backward = growth * mean(below, mp.log(rest)) / 2
+    return max(forward, backward)
+
+
+def test_error_of_ndtr():
+    with mp.workdps(DIGITS):
+        points = -np.linspace(0.0, 37.0, 400)
+        for x, value in zip(points.tolist(), ndtr(points).tolist(), strict=True):
+            assert abs(mp.mpf(value) / phi(mp.mpf(x)) - 1) < NDTR_ERR
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.floats(0.2, 6.0), st.floats(1e-12, 1e-3), st.integers(5, 40))
+def test_masses_of_cells(sigma, delta, cells):
+    """Both ends have the masses that 40 digits give, within their `rel_err`."""
+    last = loss_beyond(sigma, delta)
+    ends = np.linspace(-0.5 / sigma**2 - 7.0 / sigma, last, cells + 1)
+    pair = gaussian_pair(sigma, ends)
+    assert pair.rel_err < 1e-11
+    with mp.workdps(DIGITS):
+        s = mp.mpf(sigma)
+        inner, outer = pair.bounds()
+        # The ends of cells, of which some were divided, are the likelihood ratios of the outer end.
+        nodes = np.log(outer.a[1:-1] / outer.b[1:-1]).tolist()
+        assert nodes[-1] == pytest.approx(last)
+        assert len(inner) == len(nodes) + 1 > cells
+        halves = _halves(ends)
+        every = [mp.mpf(min(halves, key=lambda y, x=x: abs(y - x))) for x in nodes]
+        ratios = [mp.exp(v) for v in every]
+        below = {name: [phi(v * s + shift / s) for v in every] for name, shift in _SHIFTS.items()}
+        above = {name: [phi(-v * s - shift / s) for v in every] for name, shift in _SHIFTS.items()}
+        a, b = (
+            [
+                up - low if up < 0.5 else above[name][i] - above[name][i + 1]
+                for i, (low, up) in enumerate(zip(below[name], below[name][1:], strict=False))
+            ]
+            for name in ("a", "b")
+        )
+        ups = [
+            (x - ratio * y) / (following - ratio)
+            for x, y, ratio, following in zip(a, b, ratios, ratios[1:], strict=False)
+        ]
+        masses = [y - up for y, up in zip(b, ups, strict=True)] + [above["b"][-1]]
+        masses = [x + up for x, up in zip(masses, [mp.mpf(0), *ups], strict=True)]
+        for mass, exact in [
+            *zip(inner.a, [below["a"][0], *a, above["a"][-1]], strict=True),
+            *zip(inner.b, [below["b"][0], *b, above["b"][-1]], strict=True),
+            *zip(outer.b, [below["b"][0], *masses, 0], strict=True),
+        ]:
+            assert abs(mp.mpf(float(mass)) - exact) <= pair.rel_err * exact
+        visible = below["a"][0] + above["a"][-1] - ratios[-1] * above["b"][-1]
+        assert visible <= mp.mpf(float(outer.a[-1])) * (1 + mp.mpf(pair.rel_err))
+
+
+_SHIFTS = {"a": mp.mpf(-0.5), "b": mp.mpf(0.5)}
+
+
+def _halves(ends):
+    """Return the ends of cells that are divided up to four times."""
+    points = ends
+    for _ in range(4):
+        points = np.sort(np.append(points, 0.5 * (points[1:] + points[:-1])))
+    return points.tolist()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(0.2, 10.0), st.floats(0.0, 30.0))
+def test_tail_is_rounded_up(sigma, deviations):
+    loss = deviations / sigma
+    with mp.workdps(DIGITS):
+        exact = gaussian_delta(sigma, loss)
+        value = tail_delta(sigma, loss)
+        assert exact <= value <= exact * (1 + mp.mpf(1e-6))
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.floats(0.3, 5.0), st.floats(0.1, 3.0))
+def test_single_step_is_the_gaussian_mechanism(sigma, eps):
+    with mp.workdps(DIGITS):
+        exact = gaussian_delta(sigma, eps)
+        if exact > 1e-30:
+            enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=1)
+            assert mp.mpf(enclosure.lower) <= exact <= mp.mpf(enclosure.upper)
+            assert enclosure.relative_width <= 0.02
+
+
+@pytest.mark.parametrize(("sigma", "eps"), [(0.5, 1.0), (1.0, 1.0), (1.0, 2.0), (2.0, 0.5)])
+def test_two_steps_by_quadrature(sigma, eps):
+    with mp.workdps(25):
+        exact = two_step_delta(sigma, eps)
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=2)
+    assert enclosure.lower <= exact <= enclosure.upper
+    assert enclosure.relative_width <= 0.02
+
+
+@pytest.mark.parametrize("cells", [20, 45, 200])
+def test_ends_at_every_number_of_cells(cells):
+    """The inner end is never above the quadrature of two steps, and the outer never below."""
+    pair = sb.RandomAllocation(0.8).decomposition(2, 1e-4, cells=cells)
+    with mp.workdps(25):
+        exact = two_step_delta(0.8, 1.5)
+    inner, outer = (
+        [divergence(order[end], 1.5, 2, 1e-9) for order in pair.directions] for end in (0, 1)
+    )
+    assert max(x.lower for x in inner) <= exact <= max(x.upper for x in outer)
+    assert max(x.upper for x in inner) <= max(x.lower for x in outer)
+
+
+@pytest.mark.parametrize(("sigma", "epochs"), [(2.0, 4), (5.0, 50)])
+def test_epochs_of_a_single_step(sigma, epochs):
+    """Epochs of one step are one Gaussian mechanism with noise σ/√epochs."""
+    enclosure = sb.epsilon(sb.RandomAllocation(sigma), n=1, delta=1e-5, rounds=epochs)
+    with mp.workdps(DIGITS):
+        noise = mp.mpf(sigma) / mp.sqrt(epochs)
+        assert gaussian_delta(noise, enclosure.lower) >= 1e-5
+        assert gaussian_delta(noise, enclosure.upper) <= 1e-5
+    assert enclosure.relative_width <= 0.01
+    delta = sb.delta(sb.RandomAllocation(sigma), eps=1.0, n=1, rounds=epochs)
+    with mp.workdps(DIGITS):
+        exact = gaussian_delta(noise, 1.0)
+        assert delta.lower <= exact <= delta.upper
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8),
+    st.lists(st.floats(0.05, 1.5), min_size=1, max_size=6),
+    st.integers(0, 20),
+)
+def test_losses_above_one_order(masses, steps, slack):
+    """The curve of the losses is above that of a finite pair at every x, below 1 too."""
+    p, q = (np.array(x, float) for x in zip(*masses, strict=True))
+    if not (p.any() and q.any()):
+        return
+    p, q = ([Fraction(int(x)) / int(sum(y)) for x in y] for y in (p, q))
+    nodes = np.append(0.0, np.cumsum(steps))
+
+    def curve(first, second, x):
+        return sum((max(a - x * b, 0) for a, b in zip(first, second, strict=True)), Fraction(0))
+
+    def bounds(first, second):
+        points = [Fraction(math.exp(x)) for x in nodes.tolist()]
+        values = [float(curve(first, second, x * (1 - Fraction(1, 10**12)))) for x in points]
+        return np.array(values) * (1.0 + 1e-3 * slack) + 1e-15
+
+    losses = losses_above_order(nodes, bounds(p, q), bounds(q, p))
+    assert losses.total + losses.infinite >= 1.0 - 1e-15
+    for x in [*np.linspace(0.05, 1.0, 15), *np.exp(np.linspace(0.0, 8.0, 30))]:
+        above = float(
+            np.maximum(losses.masses * (1.0 - x * np.exp(-losses.values)), 0.0).sum()
+            + losses.infinite
+        )
+        assert float(curve(p, q, Fraction(float(x)))) <= above * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.4, 1.0, 4.0])
+def test_advantage_against_one_step(sigma):
+    enclosure = sb.advantage(sb.RandomAllocation(sigma), n=1)
+    assert enclosure.lower <= math.erf(0.5 / sigma / math.sqrt(2.0)) <= enclosure.upper
+
+
+def test_noise_multiplier_meets_its_target():
+    enclosure = sb.smallest_noise_multiplier(1.0, 1e-5, steps=50)
+    assert enclosure.relative_width <= 0.01
+    at_upper, at_lower = (
+        sb.epsilon(sb.RandomAllocation(x), n=50, delta=1e-5)
+        for x in (enclosure.upper, enclosure.lower)
+    )
+    assert at_upper.lower <= 1.0 <= at_lower.upper
+
+
+def test_noise_multiplier_of_one_step():
+    """Of one step, the analytic Gaussian mechanism gives the answer."""
+    enclosure = sb.smallest_noise_multiplier(2.0, 1e-6, steps=1)
+    with mp.workdps(DIGITS):
+        assert gaussian_delta(enclosure.upper, 2.0) <= 1e-6 <= gaussian_delta(enclosure.lower, 2.0)
+
+
+def test_noise_multipliers_beyond_the_range():
+    assert sb.smallest_noise_multiplier(40.0, 1e-2, steps=1000).lower == 0.0
+    with pytest.raises(ValueError, match="target must be larger"):
+        sb.smallest_noise_multiplier(1e-5, 1e-6, steps=1)
+
+
+def test_arrays_and_mixed_rounds():
+    epoch = sb.RandomAllocation(2.0)
+    several = sb.epsilon(epoch, n=[10, 100], delta=1e-6)
+    single = sb.epsilon(epoch, n=100, delta=1e-6)
+    assert single == several[1]
+    reports = sb.KRR(k=2, eps0=1.0).blanket()
+    both = sb.compose([(epoch, 100, 1), (reports, 1000, 1)]).epsilon(delta=1e-6)
+    alone = sb.epsilon(reports, n=1000, delta=1e-6)
+    assert max(single.lower, alone.lower) < both.upper < 1.01 * (single.upper + alone.upper)
+
+
+@pytest.mark.parametrize("sigma", [0.1, -1.0, math.nan, "1"])
+def test_bad_noise_multipliers(sigma):
+    with pytest.raises(ValueError, match="noise_multiplier"):
+        sb.RandomAllocation(sigma)
+
+
+def test_two_epochs_of_two_steps_on_a_grid():
+    """The losses of two steps on a grid of both reports, convolved; not certified."""
+    sigma, step = 0.9, 4e-3
+    v = np.linspace(-9.0, 9.0, 501)
+    weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
+    weights /= weights.sum()
+    ratio = 0.5 * np.add.outer(np.exp(v), np.exp(v))
+    losses = np.log(ratio).ravel() / step
+    masses = (np.multiply.outer(weights, weights) * ratio).ravel()
+    index = np.floor(losses).astype(int)
+    first, share = index.min(), losses - index
+    law = np.bincount(index - first, masses * (1.0 - share), index.max() - first + 2)
+    law += np.bincount(index - first + 1, masses * share, index.max() - first + 2)
+    both = np.convolve(law, law)
+    sums = step * (2.0 * first + np.arange(both.size))
+    delta = float(both @ np.maximum(-np.expm1(2.5 - sums), 0.0))
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=2.5, n=2, rounds=2)
+    assert enclosure.lower * (1.0 - 2e-3) <= delta <= enclosure.upper * (1.0 + 2e-3)
+
+
+def test_many_steps_by_simulation():
+    rng, sigma, steps, eps = np.random.default_rng(1), 1.0, 100, 0.5
+    values = []
+    for _ in range(20):
+        y = sigma * rng.standard_normal((5000, steps))
+        # Under P one step, here the first, has the example.
+        y[:, 0] += 1.0
+        ratio = np.exp((y - 0.5) / sigma**2).mean(axis=1)
+        values.append(np.maximum(1.0 - math.exp(eps) / ratio, 0.0))
+    sample = np.concatenate(values)
+    error = 5.0 * sample.std() / math.sqrt(sample.size)
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
+    assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
+
+
+@pytest.mark.parametrize("sigma", [0.2, 1.0, 20.0, 1000.0])
+@pytest.mark.parametrize("delta", [1e-4, 1e-10, 1e-30])
+def test_epsilon_of_a_single_step_at_extremes(sigma, delta):
+    enclosure = sb.epsilon(sb.RandomAllocation(sigma), n=1, delta=delta)
+    with mp.workdps(DIGITS):
+        lower, upper = (gaussian_delta(sigma, x) for x in (enclosure.lower, enclosure.upper))
+    assert upper <= delta <= lower
+    assert enclosure.relative_width <= 1e-3
