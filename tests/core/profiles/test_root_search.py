@@ -178,7 +178,7 @@ def counted(monkeypatch):
     monkeypatch.setattr(
         direction,
         "divergences",
-        lambda part, eps, *aims: calls.extend(eps) or evaluate(part, eps, *aims),
+        lambda part, eps, *aims, **more: calls.extend(eps) or evaluate(part, eps, *aims, **more),
     )
     return calls
 
