@@ -488,10 +488,21 @@ class Composed:
         return tuple(replace(first[key], times=times) for key, times in counts.items())
 
     def sums(self, smallest: float, rtol: float, *, best: bool = True) -> Sums:
-        """Return losses of all rounds that give every δ down to `smallest`.
+        """Return losses of all rounds that give every δ down to the smallest.
 
-        The ε at each δ is aimed at a relative width of `rtol`. Without ``best``, the bound for all
-        datasets is left out.
+        Parameters
+        ----------
+        smallest
+            The smallest δ, above 0.
+        rtol
+            The relative width to aim at of the ε at each δ.
+        best
+            Whether to ask the bound for all datasets, too.
+
+        Returns
+        -------
+        Sums
+            Sums of losses above and below those of all rounds.
         """
         kinds = [Kind.of(x.best if best else x.simple, x.times) for x in self.kinds]
         deltas = np.geomspace(smallest, max(smallest, LARGEST_PROFILE_DELTA), PROFILE_TARGETS)

@@ -117,8 +117,8 @@ class RandomAllocation:
         Examples
         --------
         >>> U = sb.RandomAllocation(1.0).decomposition(steps=10, delta=1e-5)
-        >>> f"{sb.epsilon(U, n=10, delta=1e-5).upper:.3f}"
-        '2.189'
+        >>> f"{sb.epsilon(U, n=10, delta=1e-5).upper:.2f}"
+        '2.19'
         """
         share = validation.delta(delta) / validation.rounds(epochs)
         validation.whole("cells", cells, minimum=20, maximum=MAX_CELLS)

@@ -401,8 +401,8 @@ def test_a_curve_that_is_not_precise_says_where(tmp_path):
     result = run(*asked, "-o", str(path))
     assert result.exit_code == 3
     assert re.fullmatch(
-        r"Error: krr/.*/blanket at n = 1000 is left empty: known only roughly "
-        r"\(and 49 more points\)\n",
+        r"Error: krr/.*/blanket at n = 1000 is left empty: epsilon at .* is known only to lie in "
+        r"\[0.25, 0.5\].*\(and 49 more points\)\n",
         result.stderr,
     )
     frame = curves.read(path)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import sys
 
 import numpy as np
@@ -53,13 +54,14 @@ def test_what_is_printed_is_on_the_safe_side():
     text, exact = run(*args).stdout, answer(*args)
     assert text.startswith("KRR(k=3, eps0=1.0), n = 1000 users, 30 rounds\n")
     table = [line for line in text.splitlines() if line.startswith("  ")]
-    rows = {line[:45].strip(): line[45:].split() for line in table}
-    upper, lower, _ = map(float, rows["advantage"])
+    cells = [re.split(r"\s{2,}", line.strip()) for line in table]
+    rows = {name: values for name, *values in cells}
+    upper, lower = map(float, rows["advantage"][:2])
     assert exact["advantage"]["blanket"]["upper"] <= upper
     assert lower <= exact["advantage"]["lower"]["lower"]
     guess = float(rows["right guess, from even odds"][0])
     assert 0.5 + 0.5 * exact["advantage"]["blanket"]["upper"] <= guess < 0.51 + 0.5 * upper
-    upper, lower, _ = map(float, rows["false negatives, at 0.01 false positives"])
+    upper, lower = map(float, rows["false negatives, at 0.01 false positives"][:2])
     (entry,) = (e for e in exact["false_negatives"] if e["false_positives"] == 0.01)
     assert upper <= entry["blanket"]["lower"]
     assert upper < lower

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.support import shuffles
+import shuffles
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import affordable_suprema
