@@ -34,6 +34,7 @@ _PARTS = {
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
     "api": _QUESTIONS,
     "accounting": _QUESTIONS,
+    "protocols": _QUESTIONS,
     "divergence": _QUESTIONS,
     "bounds": (
         "pairs",

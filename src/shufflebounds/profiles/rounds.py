@@ -50,8 +50,6 @@ ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
 MAX_KINKS = 1000
 # Most nodes of a kind.
 MAX_NODES = 4000
-# Smallest relative width of δ that is aimed at.
-FINEST_WIDTH = 1e-9
 # Smallest distance of the first estimates.
 SMALLEST_STEP = 1e-12
 # Logarithm of δ below which estimates end.
@@ -60,6 +58,8 @@ SMALLEST_LOG = -690.0
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
+# Smallest relative change of δ over that of ε which is told apart.
+SMALLEST_SENSITIVITY = 0.1
 # Most choices of nodes.
 MAX_CHOICES = 4
 
@@ -79,13 +79,13 @@ class Target(NamedTuple):
         return tilt if tilt.eps > 0.0 else loss_sum.tilt_at_eps(0.0)
 
     def sensitivity(self, tilt: Tilt) -> float:
-        """Return the relative width of δ that the requested one allows."""
+        """Return the relative width of δ that the requested one allows.
+
+        At an ε near 0, whose relative width means little, it does not fall further.
+        """
         if math.isnan(self.delta):
             return self.rtol
-        if tilt.eps > 0.0:
-            return max(self.rtol * tilt.theta * tilt.eps, FINEST_WIDTH)
-        # It only matters whether δ(0) is small enough.
-        return min(max(0.3 * (math.log(self.delta) - tilt.log_delta), FINEST_WIDTH), 1.0)
+        return self.rtol * max(tilt.theta * tilt.eps, SMALLEST_SENSITIVITY)
 
 
 # ε that ascend from 0, and δ there.

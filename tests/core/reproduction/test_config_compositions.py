@@ -77,11 +77,12 @@ MISTAKES = """\
 - figures one ratio = {experiment: some, curve: lower}
     figures.one draws curve lower, which experiments.some does not compute; it computes upper
 - claims improvment = [fig]
-    claims.improvment is not a claim of this paper (did you mean improvement?); its claims are
-    improvement, improvement_peak, outperforms, tightness, clone_vs_bennett, clone_vs_generic,
-    joint_vs_generic, joint, k_fold, parallel, rappor_domain, hamming, subsampling, worst_dataset,
-    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone, dependent_counts,
-    algorithm_step, algorithm_error
+    claims.improvment is not a claim of this paper (did you mean improvement?); its claims
+    are improvement, improvement_peak, outperforms, tightness, strictly_tighter,
+    clone_vs_bennett, clone_vs_generic, joint_vs_generic, joint, k_fold, parallel,
+    rappor_domain, hamming, subsampling, worst_dataset, gparv_range, five_values, fft_cost,
+    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone,
+    dependent_counts, algorithm_step, algorithm_error
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
 - figures one lines 0 label = (removed)
