@@ -4,8 +4,8 @@ n users each send one report of a local randomizer, and a shuffler hides who sen
 
 >>> import shufflebounds as sb
 >>> R = sb.KRR(k=10, eps0=4.0)  # ε₀: what one report leaks by itself
->>> found = sb.epsilon(R, n=100_000, delta=1e-6)
->>> f"{found:.4f}"  # you can claim found.upper; no valid claim is below found.lower
+>>> eps = sb.epsilon(R, n=100_000, delta=1e-6)
+>>> f"{eps:.4f}"  # you can claim eps.upper; no valid claim is below eps.lower
 '[0.1099, 0.1100]'
 
 Questions about a randomizer R
@@ -18,8 +18,8 @@ Randomizers
     `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `PrivUnit`, any
     `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
 Training
-    `RandomAllocation` (DP-SGD by balls and bins) in all of these questions but `renyi`, and
-    `smallest_noise_multiplier` for a target (ε, δ).
+    `RandomAllocation` (DP-SGD by balls and bins) in `epsilon`, `delta`, `advantage` and `compose`,
+    and `smallest_noise_multiplier` for a target (ε, δ).
 For proofs
     ``R.blanket()`` and ``R.dataset_pair()`` are a `Decomposition` each, which all questions take as
     well; `standard_clone`, `stronger_clone` and `variation_ratio` need no randomizer.

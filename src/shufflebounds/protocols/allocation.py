@@ -58,8 +58,8 @@ class RandomAllocation:
     other step. Neighbouring datasets differ by adding or removing one example. Fixed-size batches
     of a shuffled dataset are another mechanism, and so is replacement (docs/random-allocation.md).
 
-    All questions take it in place of a randomizer. Then ``n`` is the number t of steps of an
-    epoch, and ``rounds`` is the number of epochs.
+    `epsilon`, `delta`, `advantage` and `compose` take it in place of a randomizer. Then ``n`` is
+    the number t of steps of an epoch, and ``rounds`` is the number of epochs.
 
     Parameters
     ----------

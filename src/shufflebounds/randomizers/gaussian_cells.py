@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
@@ -41,6 +40,8 @@ def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
         The ends of cells, shape (N + 1,), ascending. Cells that are too wide for the quadrature
         are divided.
     """
+    from scipy.special import ndtr  # takes longer to load than most answers
+
     v = _divided(sigma, losses)
     z = v * sigma + 0.5 / sigma
     below, above = (ndtr(x) for x in (np.array([z[0], z[0] - 1.0 / sigma]), _upper(sigma, z[-1])))
@@ -62,6 +63,8 @@ def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
 
 def tail_delta(sigma: float, loss: float) -> float:
     """Return Pr_A[v > loss] − e^loss Pr_B[v > loss], rounded up."""
+    from scipy.special import log_ndtr  # takes longer to load than most answers
+
     b, a = _upper(sigma, loss * sigma + 0.5 / sigma)
     log_a, log_b = log_ndtr(a), log_ndtr(b) + loss
     # Both logarithms err by little more than the error of the masses and of the exponents.
