@@ -13,7 +13,13 @@ from typing import overload
 import numpy as np
 
 from shufflebounds.accounting.arguments import ArrayOf, checked, is_array_like
-from shufflebounds.accounting.renyi_conversion import least_epsilon
+from shufflebounds.accounting.renyi_conversion import (
+    LARGEST_ORDER,
+    SMALLEST_ORDER,
+    Conversion,
+    epsilon_of_orders,
+    least_epsilon,
+)
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
@@ -45,6 +51,10 @@ DATASETS_OF_EITHER_KIND = 16
 SUFFICIENT_GAP_IN_GOALS = 1.5
 # Number of crowds above which few crowds that stand for all of them are bounded instead.
 MAX_CROWDS = 4
+# Number of orders at which the bound for all datasets is converted to ε: around that of the lower
+# end, at which α − 1 is up to so many times larger or smaller.
+ORDERS_OF_ALL_DATASETS = 7
+LARGEST_ORDER_RATIO = 1.2
 
 
 @overload
@@ -201,8 +211,8 @@ def renyi_epsilon(
     -------
     Enclosure
         You can claim ``upper`` (natural log). No ε by this way of accounting is below ``lower``;
-        the true ε may be. For a randomizer ``upper`` is the one of its ``blankets()`` and
-        ``lower`` the one of specific datasets.
+        the true ε may be. For a randomizer ``upper`` is proven for all datasets, and ``lower`` is
+        the one of specific datasets.
 
     Raises
     ------
@@ -225,18 +235,8 @@ def renyi_epsilon(
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
     if isinstance(decomposition, Randomizer):
-        simple = decomposition.simple_bound()
-        upper = math.inf
-        if simple is not None:
-            upper = _converted_epsilon([simple], n, delta, times, goal).upper
-        with enclosed_so_far(lambda: Enclosure(0.0, upper)):
-            blankets = decomposition.blankets().values()
-            upper = min(upper, _converted_epsilon(blankets, n, delta, times, goal).upper)
-        with enclosed_so_far(lambda: Enclosure(0.0, upper)):
-            datasets = _datasets_to_try(decomposition)
-            lower = _converted_epsilon(datasets, n, delta, times, goal).lower
-        return Enclosure(min(lower, upper), upper)
-    eps = _converted_epsilon([decomposition], n, delta, times, goal)
+        return _mechanism_epsilon(decomposition, n, delta, times, goal)
+    eps = _converted([decomposition], n, delta, times, goal).epsilon
     is_width_promised = rtol is not None or decomposition.is_finite()
     if is_width_promised and eps.relative_width > goal and eps.upper > 0.0:
         raise PrecisionError(
@@ -263,9 +263,9 @@ def _simple_upper(
     return RenyiPair(simple, n).bounds(orders, goal)[1]
 
 
-def _converted_epsilon(
+def _converted(
     decompositions: Iterable[Decomposition], n: int, delta: float, rounds: int, goal: float
-) -> Enclosure:
+) -> Conversion:
     """Return the ε that the largest divergences of the decompositions give, at any order."""
     pairs = [RenyiPair(decomposition, n) for decomposition in decompositions]
 
@@ -282,9 +282,10 @@ def _converted_epsilon(
         return Enclosure(min(by_orders.lower, low * (1.0 - 2.0 * U), upper), upper)
 
     try:
-        return no_larger_than_losses(least_epsilon(divergences, delta, goal))
+        eps, order = least_epsilon(divergences, delta, goal)
     except WorkError as error:
         raise WorkError(str(error), no_larger_than_losses(error.enclosure)) from None
+    return Conversion(no_larger_than_losses(eps), order)
 
 
 def _mechanism_bounds(
@@ -324,6 +325,34 @@ def _all_datasets_bound(
     lower = lower_bound(randomizer.known_datasets(), users)
     interval = Interval(lower, Min([blankets, all_datasets(crowds, users)]))
     return all_datasets_upper(interval, orders, goal)
+
+
+def _mechanism_epsilon(
+    randomizer: Randomizer, n: int, delta: float, rounds: int, goal: float
+) -> Enclosure:
+    """Return the ε of specific datasets, and the smallest one that is proven for all."""
+    simple, lower, upper = randomizer.simple_bound(), 0.0, math.inf
+    if simple is not None:
+        upper = _converted([simple], n, delta, rounds, goal).epsilon.upper
+    with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
+        by_datasets, order = _converted(_datasets_to_try(randomizer), n, delta, rounds, goal)
+        lower = by_datasets.lower
+        by_suprema = _all_datasets_epsilon(randomizer, n, delta, rounds, goal, order)
+        upper = min(upper, by_suprema)
+        if upper > lower * (1.0 + 2.0 * goal):
+            blankets = randomizer.blankets().values()
+            upper = min(upper, _converted(blankets, n, delta, rounds, goal).epsilon.upper)
+    return Enclosure(min(lower, upper), upper)
+
+
+def _all_datasets_epsilon(
+    randomizer: Randomizer, n: int, delta: float, rounds: int, goal: float, order: float
+) -> float:
+    """Return the ε that the bound for all datasets gives, at orders around one that may be good."""
+    ratios = np.geomspace(1.0 / LARGEST_ORDER_RATIO, LARGEST_ORDER_RATIO, ORDERS_OF_ALL_DATASETS)
+    orders = 1.0 + np.clip((order - 1.0) * ratios, SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0)
+    divergences = _all_datasets_bound(randomizer, n, orders, goal)
+    return epsilon_of_orders(orders, divergences, delta, rounds=rounds)
 
 
 def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:

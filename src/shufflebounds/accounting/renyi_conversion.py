@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +29,10 @@ _PIECES = 6
 _MAX_PASSES = 8
 # Relative width of divergences at first, which excludes most orders.
 _COARSE_RTOL = 0.05
-# Shares of the requested relative width: for the orders that are left out, and for divergences.
-_ORDERS_SHARE, _DIVERGENCES_SHARE = 0.5, 0.4
+# Share of the requested relative width that is left to the orders between those that are computed.
+_ORDERS_SHARE = 0.5
+# Share of the requested relative width that is left to divergences.
+_DIVERGENCES_SHARE = 0.4
 
 # Returns lower and upper ends of the divergence at orders, (O,) each, for a relative width.
 Divergences = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
@@ -82,8 +85,15 @@ def epsilon_of_orders(
     return max(0.0, float(_converted(alpha, times * losses, validation.delta(delta)).min()))
 
 
-def least_epsilon(divergences: Divergences, delta: float, goal: float) -> Enclosure:
-    """Return an enclosure of the smallest converted ε over all orders from 1.05 to 5000.
+class Conversion(NamedTuple):
+    """An enclosure of the smallest converted ε, and an order that gives its upper end."""
+
+    epsilon: Enclosure
+    order: float
+
+
+def least_epsilon(divergences: Divergences, delta: float, goal: float) -> Conversion:
+    """Return the smallest converted ε over all orders from 1.05 to 5000.
 
     `divergences` returns bounds of a divergence, which rises with its order. Orders are added until
     the orders between them cannot give an ε that is smaller by more than half of the relative width
@@ -91,7 +101,7 @@ def least_epsilon(divergences: Divergences, delta: float, goal: float) -> Enclos
     """
     curve = _DivergenceCurve(divergences, delta, goal)
     with enclosed_so_far(lambda: Enclosure(0.0, curve.smallest_epsilon())):
-        return _least_epsilon_of(curve, goal)
+        return Conversion(_least_epsilon_of(curve, goal), curve.best_order())
 
 
 def _least_epsilon_of(curve: _DivergenceCurve, goal: float) -> Enclosure:
@@ -155,6 +165,10 @@ class _DivergenceCurve:
         """Return the smallest ε ≥ 0 that an order gives, rounded up; inf without orders."""
         converted = _converted(self.orders, self.high, self._delta)
         return max(0.0, float(converted.min(initial=math.inf)))
+
+    def best_order(self) -> float:
+        """Return the order that gives the smallest ε."""
+        return float(self.orders[np.argmin(_converted(self.orders, self.high, self._delta))])
 
     def floors(self, divergences: FloatArray | None = None) -> FloatArray:
         """Return the smallest ε of all orders from each one to the next, the last to 5000; (O,).

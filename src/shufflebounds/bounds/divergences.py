@@ -293,7 +293,7 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         def answer(setting: Setting) -> Answer:
             n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
             parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            eps = least_epsilon(partial(curves.sums, parts), delta, _ACCOUNTED_RTOL)
+            eps = least_epsilon(partial(curves.sums, parts), delta, _ACCOUNTED_RTOL).epsilon
             is_wide = eps.relative_width > _LARGEST_ACCOUNTED_RTOL
             return Answer(eps, shortfall=f"known only to lie in {eps}" if is_wide else "")
 
