@@ -24,7 +24,7 @@ from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp, l
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.direction import largest_loss
 from shufflebounds.profiles.loss_moments import Kinks, kinks_above, kinks_below, log_moments
-from shufflebounds.profiles.profile import Interval
+from shufflebounds.profiles.profile import Interval, Profile
 
 # Width of log E[(P/Q)^α] that losses cost at nodes of distance w, in units of their share and of
 # w²α(α − 1): what was needed for the requested width in typical cases.
@@ -358,13 +358,17 @@ def all_datasets_upper(interval: Interval, orders: FloatArray, goal: float) -> F
         return np.full(orders.shape, np.inf)
     end *= 1.0 + 8.0 * U
 
-    def estimate(eps: FloatArray) -> FloatArray:
-        return profile.at(np.zeros(eps.size, int)).estimates(eps)
+    def plan_for(curve: Profile) -> Plan:
+        def estimate(eps: FloatArray) -> FloatArray:
+            return curve.at(np.zeros(eps.size, int)).estimates(eps)
 
-    # Chords alone add a fraction of the width that both ends have.
-    plan = planned(estimate, end, orders, CHORDS_SHARE * goal)
-    nodes = np.append(0.0, plan.nodes(np.array([0.0, end])))
-    aims = np.interp(nodes, plan.eps, plan.aims)
+        # Chords alone add a fraction of the width that both ends have.
+        return planned(estimate, end, orders, CHORDS_SHARE * goal)
+
+    # The estimates are those of blankets and of datasets, which may matter at other losses.
+    plans = [plan_for(curve) for curve in (interval.lower, profile)]
+    nodes = np.unique([0.0, *(x for plan in plans for x in plan.nodes(np.array([0.0, end])))])
+    aims = np.min([np.interp(nodes, plan.eps, plan.aims) for plan in plans], axis=0)
     lower, upper = (x.at(np.zeros(nodes.size, int)) for x in (interval.lower, profile))
     floor = lower.deltas(nodes, aims).lower
     heights = upper.deltas(nodes, aims, floor=floor).upper
