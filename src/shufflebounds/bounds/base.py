@@ -15,7 +15,7 @@ from typing import Any
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
+from shufflebounds.protocols.base import Candidate, Protocol
 
 # Relative error of formulas of a dozen functions, with room to spare.
 FORMULA_ERR = 2.0**-40
@@ -87,24 +87,9 @@ class Answer:
         return replace(self, differing=pair.differing, others=pair.others, inputs=pair.inputs)
 
 
-@dataclass(frozen=True)
-class DivergencePoint:
-    """The shuffles whose divergence is computed, and the δ or ε at which it is."""
-
-    parts: tuple[Shuffles, ...]
-    at: float
-
-    @property
-    def draws(self) -> int:
-        """The number of draws of the GPARV, for a single shuffle."""
-        [part] = self.parts
-        return part.protocol.draws(part.n)
-
-
-# Returns an answer for each setting. The settings of one call share their work.
-Evaluate = Callable[[Sequence[Setting]], list[Answer]]
-# Returns the function that answers, for a protocol, a quantity and numerics.
-Prepare = Callable[[Protocol, str, Numerics], Evaluate]
+# Returns what a bound says of a protocol and a quantity, at each setting. The settings of one call
+# share their work.
+Answers = Callable[[Protocol, str, Sequence[Setting], Numerics], list[Answer]]
 
 
 @dataclass(frozen=True)
@@ -123,15 +108,19 @@ class Bound:
         Who proved it, or stated it, and where.
     quantities
         The `QUANTITIES` that it gives.
-    prepare
-        A function that returns the function that answers.
+    compute
+        The function that answers.
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
         Whether it is the divergence of decompositions, so that the width matters.
     composes
-        Whether it can answer about several rounds. If not, the function that `prepare` returned
-        raises ValueError for settings of more than one.
+        Whether it can answer about several rounds. If not, `answers` raises ValueError for settings
+        of more than one.
+    vanishes
+        Whether δ is 0 from the ε on at which all that a user sends is (ε, 0)-DP. Computed δ need
+        not vanish there: the masses of a decomposition are rounded, so that its largest loss may be
+        a little above ε₀. These answers name no pair.
     candidates
         The pairs whose divergences are compared, if it is a divergence.
     """
@@ -141,19 +130,40 @@ class Bound:
     label: str
     source: str
     quantities: tuple[str, ...]
-    prepare: Prepare
+    compute: Answers
     knows_mechanism: bool = True
     is_divergence: bool = False
     composes: bool = False
-    candidates: Callable[[Protocol], tuple[Candidate, ...]] | None = None
-
-    def __post_init__(self) -> None:
-        if not self.composes:
-            object.__setattr__(self, "prepare", _refuse_several_rounds(self.name, self.prepare))
+    vanishes: bool = False
+    candidates: PairsOf | None = None
 
     def seen(self, protocol: Protocol) -> Protocol:
         """Return the protocol that the bound looks at, which may hide the randomizer."""
         return protocol if self.knows_mechanism else protocol.generic()
+
+    def answers(
+        self,
+        protocol: Protocol,
+        quantity: str,
+        settings: Sequence[Setting],
+        numerics: Numerics = _DEFAULT_NUMERICS,
+    ) -> list[Answer]:
+        """Return the answers about a protocol at settings; ValueError if there is none."""
+        protocol = self.seen(protocol)
+        for setting in settings:
+            if not self.composes and setting.rounds not in (None, 1):
+                raise ValueError(
+                    f"rounds must be 1 for the bound {self.name}, got {setting.rounds}"
+                )
+        is_zero = [
+            self.vanishes
+            and quantity == "delta"
+            and setting.require("eps") >= protocol.pure_eps(setting.rounds or 1)
+            for setting in settings
+        ]
+        others = [setting for setting, zero in zip(settings, is_zero, strict=True) if not zero]
+        computed = iter(self.compute(protocol, quantity, others, numerics) if others else ())
+        return [Answer(Enclosure(0.0, 0.0)) if zero else next(computed) for zero in is_zero]
 
     def answer(
         self,
@@ -163,51 +173,7 @@ class Bound:
         numerics: Numerics = _DEFAULT_NUMERICS,
     ) -> Answer:
         """Return the answer about a protocol at one setting; ValueError if there is none."""
-        [answer] = self.prepare(self.seen(protocol), quantity, numerics)([setting])
-        return answer
-
-
-def _refuse_several_rounds(name: str, prepare: Prepare) -> Prepare:
-    """Return `prepare` with answers that raise ValueError for several rounds."""
-
-    def prepare_single_round(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        evaluate = prepare(protocol, quantity, numerics)
-
-        def evaluate_single_round(settings: Sequence[Setting]) -> list[Answer]:
-            for setting in settings:
-                if setting.rounds not in (None, 1):
-                    raise ValueError(f"rounds must be 1 for the bound {name}, got {setting.rounds}")
-            return evaluate(settings)
-
-        return evaluate_single_round
-
-    return prepare_single_round
-
-
-def zero_from_eps0(prepare: Prepare) -> Prepare:
-    """Return `prepare` with δ = 0 from the ε on at which all that a user sends is (ε, 0)-DP.
-
-    Computed δ need not vanish there: the masses of a decomposition are rounded, so that its
-    largest loss may be a little above ε₀. The answers name no pair.
-    """
-
-    def prepare_with_zeros(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        evaluate = prepare(protocol, quantity, numerics)
-        if quantity != "delta":
-            return evaluate
-
-        def evaluate_with_zeros(settings: Sequence[Setting]) -> list[Answer]:
-            is_zero = [
-                setting.require("eps") >= protocol.pure_eps(setting.rounds or 1)
-                for setting in settings
-            ]
-            others = [setting for setting, zero in zip(settings, is_zero, strict=True) if not zero]
-            answers = iter(evaluate(others) if others else ())
-            return [Answer(Enclosure(0.0, 0.0)) if zero else next(answers) for zero in is_zero]
-
-        return evaluate_with_zeros
-
-    return prepare_with_zeros
+        return self.answers(protocol, quantity, [setting], numerics)[0]
 
 
 def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
@@ -274,7 +240,9 @@ def closed_form(
     take ``setting.rounds`` into account.
     """
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+    ) -> list[Answer]:
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
         pairs = protocol.upper_candidates() if knows_mechanism else ()
 
@@ -286,7 +254,7 @@ def closed_form(
                 kind,
             )
 
-        return lambda settings: [answer(setting) for setting in settings]
+        return [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -296,7 +264,7 @@ def closed_form(
         knows_mechanism=knows_mechanism,
         quantities=tuple(quantities),
         composes=composes,
-        prepare=prepare,
+        compute=compute,
     )
 
 

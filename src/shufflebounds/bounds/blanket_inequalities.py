@@ -56,7 +56,7 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics, closed_form, smallest
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, closed_form, smallest
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -426,14 +426,11 @@ BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _BENNETT
 def _smaller_bound(name: str, label: str, *bounds: Bound) -> Bound:
     """Return the bound that is the smaller one of bounds of the same quantities."""
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
-        evaluations = [bound.prepare(protocol, quantity, numerics) for bound in bounds]
-
-        def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            rows = [evaluation(settings) for evaluation in evaluations]
-            return [smallest(answers) for answers in zip(*rows, strict=True)]
-
-        return evaluate
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], numerics: Numerics
+    ) -> list[Answer]:
+        rows = [bound.answers(protocol, quantity, settings, numerics) for bound in bounds]
+        return [smallest(answers) for answers in zip(*rows, strict=True)]
 
     return Bound(
         name=name,
@@ -442,7 +439,7 @@ def _smaller_bound(name: str, label: str, *bounds: Bound) -> Bound:
         source=_SOURCE,
         knows_mechanism=bounds[0].knows_mechanism,
         quantities=bounds[0].quantities,
-        prepare=prepare,
+        compute=compute,
     )
 
 

@@ -18,14 +18,11 @@ from shufflebounds.bounds.base import (
     DIVERGENCES,
     Answer,
     Bound,
-    DivergencePoint,
-    Evaluate,
     Kind,
     Numerics,
     PairsOf,
     attempt,
     largest,
-    zero_from_eps0,
 )
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
@@ -48,7 +45,12 @@ _LARGEST_ACCOUNTED_RTOL = 1e-2
 
 
 def _composed_answer(
-    kind: Kind, pairs_of: PairsOf, quantity: str, point: DivergencePoint, rtol: float | None
+    kind: Kind,
+    pairs_of: PairsOf,
+    quantity: str,
+    parts: Sequence[Shuffles],
+    at: float,
+    rtol: float | None,
 ) -> Answer:
     """Return the answer about several rounds.
 
@@ -60,15 +62,15 @@ def _composed_answer(
     def answer(pairs_by_part: Sequence[Sequence[Candidate]]) -> Answer:
         composed = compose(
             ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
-            for pairs, part in zip(pairs_by_part, point.parts, strict=True)
+            for pairs, part in zip(pairs_by_part, parts, strict=True)
         )
-        composed_answer = attempt(lambda: function(composed, point.at, rtol=rtol))
+        composed_answer = attempt(lambda: function(composed, at, rtol=rtol))
         if all(len(pairs) == 1 for pairs in pairs_by_part):
             return composed_answer.of(pairs_by_part[0][0])
         # Each round may have another worst pair, so that the answer has no names.
         return composed_answer
 
-    pairs_by_part = [pairs_of(part.protocol) for part in point.parts]
+    pairs_by_part = [pairs_of(part.protocol) for part in parts]
     if kind is not Kind.LOWER:
         return answer(pairs_by_part)
     # The pairs that tell the inputs apart best come first. Both datasets are the same in all parts.
@@ -179,41 +181,17 @@ def divergence_bound(
 ) -> Bound:
     """Return the bound that is the largest divergence of a protocol's `candidates`."""
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], numerics: Numerics
+    ) -> list[Answer]:
         if kind is Kind.LOWER:
             protocol = protocol.of_lower_bounds()
         # One protocol may be a part at every n, and the candidates of a joint take a while.
         pairs_of = cache(candidates)
         if quantity == "renyi":
-            return lambda settings: _renyi_answers(kind, pairs_of, protocol, settings, numerics)
-
-        def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            with budget(len(settings) * BUDGET):
-                return answers(settings)
-
-        def answers(settings: Sequence[Setting]) -> list[Answer]:
-            points = [_divergence_point(protocol, quantity, setting) for setting in settings]
-            single = [
-                point
-                for point in points
-                if point.parts == (Shuffles(protocol, point.parts[0].n, 1),)
-            ]
-            # A protocol of several kinds of shuffles has no candidates of its own.
-            pairs = pairs_of(protocol) if single else ()
-            single_answers = iter(_single_round_answers(kind, pairs, quantity, single, numerics))
-            if len(single) == len(points):
-                return list(single_answers)
-            # The shuffles of one protocol have the width that a composition promises by itself.
-            return [
-                next(single_answers)
-                if point in single
-                else _composed_answer(
-                    kind, pairs_of, quantity, point, numerics.rtol if setting.rounds else None
-                )
-                for point, setting in zip(points, settings, strict=True)
-            ]
-
-        return evaluate
+            return _renyi_answers(kind, pairs_of, protocol, settings, numerics)
+        with budget(len(settings) * BUDGET):
+            return _profile_answers(kind, pairs_of, protocol, quantity, settings, numerics.rtol)
 
     return Bound(
         name=name,
@@ -224,36 +202,62 @@ def divergence_bound(
         is_divergence=True,
         quantities=DIVERGENCES,
         composes=True,
-        prepare=zero_from_eps0(prepare),
+        vanishes=True,
+        compute=compute,
         candidates=candidates,
     )
 
 
-def _divergence_point(protocol: Protocol, quantity: str, setting: Setting) -> DivergencePoint:
-    """Return the point of a setting, with all of its rounds."""
-    rounds, parts = setting.rounds or 1, protocol.parts(setting.require("n"))
-    return DivergencePoint(
-        tuple(part._replace(times=part.times * rounds) for part in parts),
-        setting.require("eps" if quantity == "delta" else "delta"),
-    )
+def _profile_answers(
+    kind: Kind,
+    pairs_of: PairsOf,
+    protocol: Protocol,
+    quantity: str,
+    settings: Sequence[Setting],
+    rtol: float | None,
+) -> list[Answer]:
+    """Return the largest ε or δ of all pairs at each setting."""
+    parts = [_all_parts(protocol, setting) for setting in settings]
+    at = [setting.require("eps" if quantity == "delta" else "delta") for setting in settings]
+    single = [
+        i for i, shuffles in enumerate(parts) if shuffles == [Shuffles(protocol, shuffles[0].n, 1)]
+    ]
+    answers: dict[int, Answer] = {}
+    if single:
+        # A protocol of several kinds of shuffles has no candidates of its own.
+        points = [(protocol.draws(parts[i][0].n), at[i]) for i in single]
+        rows = _single_round_answers(kind, pairs_of(protocol), Quantity(quantity), points, rtol)
+        answers = dict(zip(single, rows, strict=True))
+    for i, setting in enumerate(settings):
+        if i not in answers:
+            # The shuffles of one protocol have the width that a composition promises by itself.
+            width = rtol if setting.rounds else None
+            answers[i] = _composed_answer(kind, pairs_of, quantity, parts[i], at[i], width)
+    return [answers[i] for i in range(len(settings))]
+
+
+def _all_parts(protocol: Protocol, setting: Setting) -> list[Shuffles]:
+    """Return the shuffles of a setting, with all of its rounds."""
+    return [
+        part._replace(times=part.times * (setting.rounds or 1))
+        for part in protocol.parts(setting.require("n"))
+    ]
 
 
 def _single_round_answers(
     kind: Kind,
     pairs: Sequence[Candidate],
-    quantity: str,
-    points: Sequence[DivergencePoint],
-    numerics: Numerics,
+    quantity: Quantity,
+    points: Sequence[tuple[int, float]],
+    rtol: float | None,
 ) -> list[Answer]:
-    """Return the largest divergence of all pairs at each point, of one shuffle each."""
-    if not points:
-        return []
+    """Return the largest divergence of all pairs of one shuffle, at each (draws, ε or δ)."""
     try:
-        return _answers_together(kind, pairs, Quantity(quantity), points, numerics.rtol)
+        return _answers_together(kind, pairs, quantity, points, rtol)
     except WorkError as error:
         if len(points) == 1:
             return [Answer(error.enclosure, shortfall=str(error))]
-    rows = (_single_round_answers(kind, pairs, quantity, [x], numerics) for x in points)
+    rows = (_single_round_answers(kind, pairs, quantity, [point], rtol) for point in points)
     return [answer for row in rows for answer in row]
 
 
@@ -261,11 +265,11 @@ def _answers_together(
     kind: Kind,
     pairs: Sequence[Candidate],
     quantity: Quantity,
-    points: Sequence[DivergencePoint],
+    points: Sequence[tuple[int, float]],
     rtol: float | None,
 ) -> list[Answer]:
     """Return the answers of `_single_round_answers`, computed together."""
-    draws, at = [point.draws for point in points], [point.at for point in points]
+    draws, at = [x for x, _ in points], [x for _, x in points]
     n, is_selective = np.array([float(x) for x in draws]), kind is Kind.LOWER
     parts = [pair(x.decomposition, n, str(i)) for i, x in enumerate(pairs)]
     lower = Max([part.lower for part in parts], is_selective=is_selective)
@@ -287,17 +291,19 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
     candidates = exact.candidates
     assert candidates is not None
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+    ) -> list[Answer]:
         curves = _RenyiCache(cache(candidates))
 
         def answer(setting: Setting) -> Answer:
-            n, delta, rounds = setting.require("n"), setting.require("delta"), setting.rounds or 1
-            parts = [part._replace(times=part.times * rounds) for part in protocol.parts(n)]
-            eps = least_epsilon(partial(curves.sums, parts), delta, _ACCOUNTED_RTOL).epsilon
+            parts = _all_parts(protocol, setting)
+            sums = partial(curves.sums, parts)
+            eps = least_epsilon(sums, setting.require("delta"), _ACCOUNTED_RTOL).epsilon
             is_wide = eps.relative_width > _LARGEST_ACCOUNTED_RTOL
             return Answer(eps, shortfall=f"known only to lie in {eps}" if is_wide else "")
 
-        return lambda settings: [answer(setting) for setting in settings]
+        return [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -309,7 +315,7 @@ def accounted(exact: Bound, name: str, label: str) -> Bound:
         is_divergence=True,
         quantities=("epsilon",),
         composes=True,
-        prepare=prepare,
+        compute=compute,
         candidates=candidates,
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from shufflebounds.bounds.base import SPECIAL_ERR, Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.base import SPECIAL_ERR, Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.mechanism_families import Task
 from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Calibrated, Protocol
 
 
@@ -16,13 +17,14 @@ def _error_bound(
 ) -> Bound:
     """Return the bound whose answer is the mean squared error of a calibrated protocol."""
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+    ) -> list[Answer]:
         if not isinstance(protocol, Calibrated):
             raise ValueError(f"the bound {name} needs the protocol calibrated")
-        answer = Answer(mse(protocol))
-        return lambda settings: [answer for _ in settings]
+        return [Answer(mse(protocol))] * len(settings)
 
-    return Bound(name, Kind.UPPER, label, source, ("mse",), prepare)
+    return Bound(name, Kind.UPPER, label, source, ("mse",), compute)
 
 
 def _curator_mse(protocol: Calibrated) -> Enclosure:

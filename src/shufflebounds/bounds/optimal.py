@@ -12,6 +12,7 @@ two bounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -25,10 +26,8 @@ from shufflebounds.bounds.base import (
     FORMULA_ERR,
     Answer,
     Bound,
-    Evaluate,
     Kind,
     Numerics,
-    zero_from_eps0,
 )
 from shufflebounds.bounds.divergences import accounted, divergence_bound
 from shufflebounds.core.decomposition import Decomposition
@@ -108,9 +107,11 @@ MERGED_LOWER_PRINTED = divergence_bound(
 )
 
 
-def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+def _best_answers(
+    protocol: Protocol, quantity: str, settings: Sequence[Setting], numerics: Numerics
+) -> list[Answer]:
     """Return the mechanism's own ε or δ, and that of the blanket if there is no randomizer."""
-    rtol, blanket = numerics.rtol, BLANKET.prepare(protocol, quantity, numerics)
+    rtol = numerics.rtol
 
     def answer(setting: Setting) -> Answer:
         n, rounds = setting.require("n"), setting.rounds or 1
@@ -122,7 +123,7 @@ def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Eval
             if (randomizer := _randomizer_of(part.protocol)) is not None
         ]
         if len(randomizers) < len(parts):
-            return blanket([setting])[0]
+            return BLANKET.answer(protocol, quantity, setting, numerics)
         if rounds > 1 or len(parts) > 1:
             composed = compose(
                 [
@@ -144,7 +145,7 @@ def _prepare_best(protocol: Protocol, quantity: str, numerics: Numerics) -> Eval
         inputs, _, others = mechanism.others.rpartition(" among ")
         return Answer(mechanism.enclosure, inputs=inputs, others=others)
 
-    return lambda settings: [answer(setting) for setting in settings]
+    return [answer(setting) for setting in settings]
 
 
 def _randomizer_of(protocol: Protocol) -> Randomizer | None:
@@ -161,11 +162,14 @@ BEST = Bound(
     source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
     composes=True,
-    prepare=zero_from_eps0(_prepare_best),
+    vanishes=True,
+    compute=_best_answers,
 )
 
 
-def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evaluate:
+def _enumerated_answers(
+    protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+) -> list[Answer]:
     """Return the mechanism's own ε or δ by enumerating every dataset."""
     if not isinstance(protocol, SingleReport):
         raise ValueError("the bound enumerated needs reports of a single message")
@@ -176,7 +180,7 @@ def _prepare_enumerated(protocol: Protocol, quantity: str, _: Numerics) -> Evalu
         worst = worst_dataset(protocol.randomizer, n, **at)
         return Answer(worst.enclosure, others=" ".join(map(str, worst.others)))
 
-    return lambda settings: [answer(setting) for setting in settings]
+    return [answer(setting) for setting in settings]
 
 
 ENUMERATED = Bound(
@@ -185,11 +189,14 @@ ENUMERATED = Bound(
     label="worst dataset",
     source="enumeration of all datasets; for few users, inputs and outputs",
     quantities=("epsilon", "delta"),
-    prepare=zero_from_eps0(_prepare_enumerated),
+    vanishes=True,
+    compute=_enumerated_answers,
 )
 
 
-def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+def _original_answers(
+    protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+) -> list[Answer]:
     """Return the ε that a protocol's authors proved (docs/variation-ratio.md, section 9)."""
 
     def answer(setting: Setting) -> Answer:
@@ -199,7 +206,7 @@ def _prepare_original(protocol: Protocol, quantity: str, numerics: Numerics) -> 
             return Answer(Enclosure(0.0, math.inf), shortfall=shortfall)
         return Answer(Enclosure(eps * (1.0 - FORMULA_ERR), eps))
 
-    return lambda settings: [answer(setting) for setting in settings]
+    return [answer(setting) for setting in settings]
 
 
 ORIGINAL = Bound(
@@ -208,5 +215,5 @@ ORIGINAL = Bound(
     label="original analysis",
     source="the protocol's authors: Cheu and Zhilyaev, IEEE S&P 2022; Luo, Wang and Yi, CCS 2022",
     quantities=("epsilon",),
-    prepare=_prepare_original,
+    compute=_original_answers,
 )

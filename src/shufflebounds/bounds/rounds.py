@@ -19,7 +19,6 @@ from shufflebounds.bounds.base import (
     FORMULA_ERR,
     Answer,
     Bound,
-    Evaluate,
     Kind,
     Numerics,
     PairsOf,
@@ -169,7 +168,9 @@ def theorem_bound(
     `shares` are the shares of δ that the rounds may have together; the best share counts.
     """
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+    ) -> list[Answer]:
         def answer(setting: Setting) -> Answer:
             rounds, delta = setting.rounds or 1, setting.require("delta")
             parts = [
@@ -180,7 +181,7 @@ def theorem_bound(
                 return attempt(partial(_single_shuffle, parts[0], pairs_of, delta))
             return _smallest_by_theorem(theorem, shares, parts, pairs_of, delta)
 
-        return lambda settings: [answer(setting) for setting in settings]
+        return [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -190,7 +191,7 @@ def theorem_bound(
         knows_mechanism=knows_mechanism,
         quantities=("epsilon",),
         composes=True,
-        prepare=prepare,
+        compute=compute,
     )
 
 

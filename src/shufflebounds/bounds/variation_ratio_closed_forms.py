@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, localcontext
 
-from shufflebounds.bounds.base import Answer, Bound, Evaluate, Kind, Numerics
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Protocol, Ratios
@@ -97,7 +97,9 @@ def _ratio_numbers(ratios: Ratios) -> tuple[Decimal, Decimal, Decimal, Decimal]:
 def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> Bound:
     """Return the bound by a formula of the protocol's ratios, at most its ε₀."""
 
-    def prepare(protocol: Protocol, quantity: str, numerics: Numerics) -> Evaluate:
+    def compute(
+        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+    ) -> list[Answer]:
         ratios = protocol.ratios()
         local_eps = protocol.eps0 or math.log(ratios.p)
 
@@ -106,10 +108,7 @@ def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> 
             eps = formula(ratios, draws, setting.require("delta"))
             return _at_most(local_eps, eps, name)
 
-        def evaluate(settings: Sequence[Setting]) -> list[Answer]:
-            return [answer(setting) for setting in settings]
-
-        return evaluate
+        return [answer(setting) for setting in settings]
 
     return Bound(
         name=name,
@@ -117,7 +116,7 @@ def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> 
         label=label,
         source=f"Wang et al., PVLDB 17(8), 2024, {theorem}: of the published pair",
         quantities=("epsilon",),
-        prepare=prepare,
+        compute=compute,
     )
 
 

@@ -191,8 +191,7 @@ def _points(name: CurveName, specification: Specification) -> Iterator[Point]:
         settings = list(group)
         try:
             protocol = specification.protocol(settings[0])
-            evaluate = bound.prepare(protocol, specification.quantity, numerics)
-            answers = evaluate(settings)
+            answers = bound.answers(protocol, specification.quantity, settings, numerics)
         except InfeasibleError as error:
             answers = [Answer(Enclosure(0.0, math.inf), shortfall=str(error))] * len(settings)
         except (ValueError, ArithmeticError) as error:

@@ -12,7 +12,6 @@ from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Round, affordable_suprema
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
@@ -89,8 +88,8 @@ def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
 
 def test_the_bound_tight_composes():
     randomizer, rounds = sb.BLH(3.0), 3
-    evaluate = BOUNDS["best"].prepare(SingleMessage(randomizer), "epsilon", Numerics())
-    [answer] = evaluate([Setting(n=1000, delta=1e-6, rounds=rounds)])
+    setting = Setting(n=1000, delta=1e-6, rounds=rounds)
+    answer = BOUNDS["best"].answer(SingleMessage(randomizer), "epsilon", setting)
     assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
 
 

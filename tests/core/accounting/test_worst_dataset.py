@@ -9,7 +9,6 @@ import pytest
 from shuffles import BINARY, CROOKED, TERNARY, all_datasets, divergence, largest, shuffled
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
@@ -102,11 +101,11 @@ def test_rows_that_agree_tell_nothing():
 
 def test_it_is_a_bound_of_the_registry():
     protocol, setting = SingleMessage(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
-    (answer,) = BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting])
+    answer = BOUNDS["enumerated"].answer(protocol, "epsilon", setting)
     assert answer.enclosure == sb.worst_dataset(sb.KRR(2, 1.5), 5, delta=0.01).enclosure
     assert answer.others in ("4 0", "0 4")
     with pytest.raises(ValueError, match="rounds must be 1"):
-        BOUNDS["enumerated"].prepare(protocol, "epsilon", Numerics())([setting.at(rounds=2)])
+        BOUNDS["enumerated"].answer(protocol, "epsilon", setting.at(rounds=2))
 
 
 def test_what_cannot_be_enumerated_is_refused():

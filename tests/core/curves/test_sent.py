@@ -1,6 +1,7 @@
 """What a user sends: reports and messages as configurations describe them, once and many times."""
 
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -9,7 +10,7 @@ from engines import overlap
 from specifications import specification
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Kind, Numerics
+from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import divergence_bound
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
@@ -58,7 +59,7 @@ def test_formulas_of_one_round_refuse_several(name):
     chosen = {"type": "cheu_zhilyaev", "flip": 0.4} if name == "original" else KRR
     chosen = {**KRR, "k": 3} if name == "enumerated" else chosen
     protocol = registry.parse(chosen).protocol(Setting(eps0=1.0))
-    ask = bound.prepare(protocol, "epsilon", Numerics())
+    ask = partial(bound.answers, protocol, "epsilon")
     n = 3 if name == "enumerated" else 1000
     assert ask([Setting(n=n, delta=1e-6, rounds=1)]) == ask([Setting(n=n, delta=1e-6)])
     with pytest.raises(ValueError, match=f"^rounds must be 1 for the bound {name}, got 2$"):
@@ -89,7 +90,7 @@ class Tree(Protocol):
 
 
 def test_the_worst_pair_may_be_another_in_every_round():
-    ask = BOUNDS["blanket"].prepare(Several(), "epsilon", Numerics())
+    ask = partial(BOUNDS["blanket"].answers, Several(), "epsilon")
     setting = Setting(n=1000, delta=1e-6)
     (once,) = ask([setting])
     assert once.enclosure.lower > 0.0
@@ -105,14 +106,13 @@ def test_the_worst_pair_may_be_another_in_every_round():
         knows_mechanism=True,
         candidates=Several.upper_candidates,
     )
-    (twice,) = several.prepare(Several(), "epsilon", Numerics())([setting.at(rounds=2)])
+    (twice,) = several.answers(Several(), "epsilon", [setting.at(rounds=2)])
     assert twice.enclosure.lower == max(one.epsilon(1e-6).lower for one in alone)
 
 
 def test_a_protocol_of_several_kinds_of_shuffles_is_composed():
-    (answer,) = BOUNDS["blanket"].prepare(Tree(), "epsilon", Numerics())(
-        [Setting(n=5000, delta=1e-6, rounds=2)]
-    )
+    setting = Setting(n=5000, delta=1e-6, rounds=2)
+    answer = BOUNDS["blanket"].answer(Tree(), "epsilon", setting)
     rounds = [
         (BallsIntoBins(bins=40).decomposition(), 5001, 2),
         (BallsIntoBins(bins=20).decomposition(), 10_001, 6),

@@ -6,7 +6,6 @@ import mpmath
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.curves import curve, specification
@@ -92,9 +91,11 @@ def test_the_smaller_of_two_blanket_bounds():
     blanket = sb.KRR(10, 2.0)
     for suffix in ("", "_generic"):
         found = {
-            name: BOUNDS[f"blanket_{name}{suffix}"].prepare(
-                SingleReport(blanket), "epsilon", Numerics()
-            )([Setting(n=n, delta=1e-6) for n in (300, 3000, 10**6)])
+            name: BOUNDS[f"blanket_{name}{suffix}"].answers(
+                SingleReport(blanket),
+                "epsilon",
+                [Setting(n=n, delta=1e-6) for n in (300, 3000, 10**6)],
+            )
             for name in ("best", "hoeffding", "bennett")
         }
         for best, one, two in zip(*found.values(), strict=True):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from reproduction.papers.pages import Page, safe
 from reproduction.papers.wang2024 import Asymptotics
-from shufflebounds.bounds.base import Bound, Numerics
+from shufflebounds.bounds.base import Bound
 from shufflebounds.bounds.blanket_inequalities import BLANKET_BEST_GENERIC
 from shufflebounds.bounds.clones import CLONE, ERLINGSSON, STRONGER_CLONE
 from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
@@ -70,7 +70,7 @@ def asymptotics_table(parameters: Asymptotics) -> pd.DataFrame:
         report = SingleMessage(KRR(KRR_VALUES, eps0))
         beta = report.ratios().beta
         protocol = report if bound.knows_mechanism else GenericReports(eps0)
-        answers = bound.prepare(protocol, "epsilon", Numerics())(settings)
+        answers = bound.answers(protocol, "epsilon", settings)
         for at, answer in zip(settings, answers, strict=True):
             eps = answer.enclosure.upper
             share = -math.log(at.require("delta")) / at.require("n")
