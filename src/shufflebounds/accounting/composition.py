@@ -8,7 +8,6 @@ those of independent rounds on one fixed pair of datasets. docs/composition.md p
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -66,8 +65,20 @@ ROUGH_RTOL = 0.1
 FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
-# Number of δ for which the losses of a whole curve have nodes, and the largest of them.
-PROFILE_TARGETS, LARGEST_PROFILE_DELTA = 5, 0.1
+# Number of δ for which the losses of a whole curve have nodes.
+PROFILE_TARGETS = 5
+# Largest of these δ.
+LARGEST_PROFILE_DELTA = 0.1
+# Most kinds of rounds that are all told apart if the caller gives no `rtol`: a kind takes 0.05 s.
+MAX_KINDS = 30
+# Relative width of ε if there are more and the caller gives no `rtol`.
+MANY_KINDS_RTOL = 1e-2
+# Then rounds of the same reports are joined if their numbers of users differ by no more than this
+# factor, which costs up to half of the width.
+USERS_RATIO = 1.01
+# The same for the bound for all datasets, of which a kind takes 0.5 s, and the width of its nodes.
+USERS_RATIO_OF_ALL_DATASETS = 1.05
+ALL_DATASETS_RTOL_OF_MANY_KINDS = 3e-2
 
 
 # What one report tells: one or several decompositions, or a mechanism. An epoch of training has
@@ -80,13 +91,16 @@ class Round:
     """A number of rounds with n users each, of decompositions any of which may be the worst.
 
     A `Randomizer` in their place stands for all of its datasets. With ``is_ordered``, there is one
-    decomposition, and the order of the two datasets is the same in every round.
+    decomposition, and the order of the two datasets is the same in every round. Some of the rounds
+    may have more users, up to ``most``. As D falls with n, upper ends are those of n users, and
+    lower ends those of ``most``.
     """
 
     subject: Subject
     n: int
     times: int
     is_ordered: bool = False
+    most: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.subject, tuple):
@@ -95,14 +109,15 @@ class Round:
             for decomposition in self.subject:
                 require("decomposition", decomposition)
         object.__setattr__(self, "n", validation.users(self.n))
+        object.__setattr__(self, "most", max(self.n, self.most))
         validation.rounds(self.times)
 
-    @property
+    @cached_property
     def key(self) -> tuple:
-        """A hashable key that two kinds of rounds share only if they are equal."""
+        """A hashable key that two rounds share only if they have the same reports."""
         is_mechanism = isinstance(self.subject, Randomizer | RandomAllocation)
         parts = (self.subject,) if is_mechanism else map(content_key, self.decompositions)
-        return (*parts, self.n, self.is_ordered)
+        return (*parts, self.is_ordered)
 
     @cached_property
     def decompositions(self) -> list[Decomposition]:
@@ -131,6 +146,9 @@ class Round:
     @cached_property
     def simple(self) -> Interval:
         """What is known of a round without the bound for all datasets."""
+        if self.most > self.n:
+            fewest, most = replace(self, most=0), replace(self, n=self.most)
+            return replace(fewest.simple, lower=most.simple.lower)
         if isinstance(self.subject, Randomizer):
             return _mechanism(self.subject, self.users)
         pairs = [pair(decomposition, self.users) for decomposition in self.decompositions]
@@ -148,6 +166,28 @@ class Round:
             if suprema is not None:
                 return Interval(self.simple.lower, Min([self.simple.upper, suprema]))
         return self.simple
+
+
+def joined(rounds: Iterable[Round], ratio: float = 1.0) -> tuple[Round, ...]:
+    """Return the rounds; those of the same reports are joined if their n differ by at most `ratio`.
+
+    They keep the order in which the first of each is given.
+    """
+    by_key: dict[tuple, list[Round]] = {}
+    for round_ in rounds:
+        by_key.setdefault(round_.key, []).append(round_)
+    kinds = []
+    for equal in by_key.values():
+        group: list[Round] = []
+        for round_ in sorted(equal, key=lambda x: x.n):
+            if group and round_.most > ratio * group[0].n:
+                kinds.append(group)
+                group = []
+            group.append(round_)
+        kinds.append(group)
+    return tuple(
+        replace(x[0], times=sum(y.times for y in x), most=max(y.most for y in x)) for x in kinds
+    )
 
 
 def content_key(decomposition: Decomposition) -> tuple:
@@ -273,10 +313,16 @@ class _Search:
             self.floor = self.enclosure.lower if round_.simple.is_exact else math.inf
             return
         self.use_sums([round_.simple for round_ in self.rounds], question)
+        width, rtol = question.goal, ALL_DATASETS_RTOL
+        if len(self.rounds) > MAX_KINDS:
+            width, rtol = 2.0 * width, ALL_DATASETS_RTOL_OF_MANY_KINDS
+        if self.enclosure.relative_width <= width:
+            return
+        if len(self.rounds) > MAX_KINDS:
+            self.rounds = joined(self.rounds, USERS_RATIO_OF_ALL_DATASETS)
         best = [round_.best for round_ in self.rounds]
-        has_more = any(x is not round_.simple for x, round_ in zip(best, self.rounds, strict=True))
-        if has_more and self.enclosure.relative_width > question.goal:
-            self.use_sums(best, question._replace(goal=max(question.goal, ALL_DATASETS_RTOL)))
+        if any(x is not round_.simple for x, round_ in zip(best, self.rounds, strict=True)):
+            self.use_sums(best, question._replace(goal=max(question.goal, rtol)))
 
     def use_sums(self, intervals: Sequence[Interval], question: _Question) -> None:
         """Narrow the ends by discrete losses of all rounds."""
@@ -308,8 +354,12 @@ class _Search:
         self.floor = max(self.floor, low)
 
     def use_reserve(self) -> Enclosure:
-        """Return the best enclosure that little more work gives, even if the budget is spent."""
+        """Return the best enclosure that little more work gives, even if the budget is spent.
+
+        Rounds of the same reports count as those of the fewest of their users, and of the most.
+        """
         rough = self.question._replace(goal=ROUGH_RTOL)
+        self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums([x.simple for x in self.rounds], rough),
             self.use_single_rounds,
@@ -374,6 +424,8 @@ class Composed:
             of account what separates the ends in theory: a decomposition whose two directions
             differ, several of them in a round, and ``inner`` from ``outer``. In the first two
             cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
+            For more than 30 kinds of rounds it stands for 10⁻², and nearly equal numbers of users
+            are joined.
 
         Returns
         -------
@@ -458,10 +510,12 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        goal, search = (
-            question.goal,
-            _Search(question, self.kinds, Enclosure(0.0, end), rtol is not None),
-        )
+        kinds = self.kinds
+        if rtol is None and len(kinds) > MAX_KINDS:
+            kinds = joined(kinds, USERS_RATIO)
+            question = question._replace(goal=max(question.goal, MANY_KINDS_RTOL))
+        goal = question.goal
+        search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
         with enclosed_so_far(search.use_reserve):
             search.run()
         if not search.is_done():
@@ -480,12 +534,7 @@ class Composed:
     @cached_property
     def kinds(self) -> tuple[Round, ...]:
         """The rounds, of which equal ones are joined."""
-        counts: Counter[tuple] = Counter()
-        first: dict[tuple, Round] = {}
-        for round_ in self.rounds:
-            counts[round_.key] += round_.times
-            first.setdefault(round_.key, round_)
-        return tuple(replace(first[key], times=times) for key, times in counts.items())
+        return joined(self.rounds)
 
     def sums(self, smallest: float, rtol: float, *, best: bool = True) -> Sums:
         """Return losses of all rounds that give every δ down to the smallest.
@@ -529,13 +578,14 @@ class Composed:
 
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
-        losses = [round_.times * round_.simple.upper.end for round_ in self.kinds]
+        kinds = joined(self.rounds, math.inf)
+        losses = [round_.times * round_.simple.upper.end for round_ in kinds]
         return math.fsum(losses) * (1.0 + 8.0 * U)
 
     def delta_limit(self) -> float:
         """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
-        kinds = [Kind.of(round_.simple, round_.times) for round_ in self.kinds]
-        return Rounds(kinds).delta_limit()
+        kinds = joined(self.rounds, math.inf)
+        return Rounds([Kind.of(x.simple, x.times) for x in kinds]).delta_limit()
 
 
 def compose(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.composition import compose
-from shufflebounds.core.enclosure import reached
+from shufflebounds.accounting.composition import compose, joined
+from shufflebounds.core.enclosure import WorkError, reached
+from shufflebounds.core.work import budget
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -258,6 +259,30 @@ def test_a_year_of_different_numbers_of_users():
     # ε goes about like the root of the sum of 1/n.
     typical = compose([(daily, round(120 / sum(1 / n for n in users)), 120)]).epsilon(1e-8)
     assert 0.98 * typical.lower < found.lower < found.upper < 1.02 * typical.upper
+
+
+def test_nearly_equal_numbers_of_users_are_joined():
+    """Without `rtol`, many kinds of rounds enclose what they enclose when all are told apart."""
+    daily, users = sb.KRR(2, 1.0).blanket(), [100 + i // 2 for i in range(80)]
+    rounds = compose([(daily, n, 1) for n in users])
+    together, apart = rounds.epsilon(1e-6), rounds.epsilon(1e-6, rtol=1e-3)
+    assert together.lower <= apart.lower
+    assert apart.upper <= together.upper <= 1.01 * apart.upper
+    assert together.relative_width < 0.02
+    joint = joined(rounds.rounds, 1.1)
+    assert sum(x.times for x in joint) == 80
+    assert all(x.n <= x.most <= 1.1 * x.n for x in joint)
+    assert {n for x in joint for n in (x.n, x.most)} <= set(users)
+
+
+def test_what_costs_too_much_still_has_the_bound_of_the_fewest_users():
+    """The error said nothing but the sum of all largest losses once."""
+    mechanism, users = sb.OUE(2.0), range(10_000, 12_000, 20)
+    with budget(1e8), pytest.raises(WorkError) as caught:
+        compose([(mechanism, n, 1) for n in users]).epsilon(1e-8, rtol=1e-4)
+    few, many = (compose([(mechanism, n, 100)]).epsilon(1e-8) for n in (10_000, 11_980))
+    assert many.lower * 0.9 <= caught.value.enclosure.lower
+    assert caught.value.enclosure.upper <= few.upper * 1.2
 
 
 def test_rounds_without_a_largest_loss_have_an_epsilon():
