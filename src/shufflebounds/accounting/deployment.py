@@ -93,7 +93,7 @@ class Deployment:
     ...     },
     ... })
     >>> f"{deployment.epsilon(delta=1e-7).upper:.2f}, {deployment.pure_epsilon:g} unshuffled"
-    '0.21, 60 unshuffled'
+    '0.16, 60 unshuffled'
     """
 
     def __init__(self, content: Mapping[str, Any], days: Days | None = None) -> None:

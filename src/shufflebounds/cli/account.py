@@ -352,8 +352,8 @@ def _write_claims(path: Path, deployment: Deployment, delta: float) -> str:
     whom = "of each group " if len(sums) > 1 else ""
     return (
         f"The file {path.name} has a claim for each report {whom}at its part of delta and the "
-        f"fewest users. Together they prove epsilon = {outward(max(sums), up=True)} by basic "
-        "composition: more than the epsilon above, which verify/verify.py does not prove."
+        f"fewest users; together they prove epsilon = {outward(max(sums), up=True)} by basic "
+        "composition, while verify/verify.py does not prove the smaller epsilon of the answer."
     )
 
 
