@@ -6,11 +6,14 @@ import math
 from collections import Counter
 from fractions import Fraction
 
+import jsonschema
 import numpy as np
 import pytest
+from repository import ROOT
 
 import shufflebounds as sb
 from shufflebounds.accounting import deployment as module
+from shufflebounds.accounting import deployment_description as description
 
 EPS0 = 1.0
 KEEP = math.exp(EPS0) / (1.0 + math.exp(EPS0))
@@ -472,3 +475,43 @@ def test_numbers_that_yaml_takes_for_texts_are_numbers(tmp_path):
     deployment = sb.Deployment.read(tmp_path / "d.yaml")
     assert deployment.days[0] == ("1", 100_000)
     assert deployment.pure_epsilon == 0.2
+
+
+SCHEMA = json.loads((ROOT / "docs" / "deployment.schema.json").read_text(encoding="utf-8"))
+
+
+def test_the_schema_for_editors_has_the_keys_of_descriptions():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for keys, schema in (
+        (description.DEPLOYMENT_KEYS, SCHEMA),
+        (description.REPORT_KEYS, SCHEMA["$defs"]["report"]),
+        (description.GROUP_KEYS, SCHEMA["$defs"]["group"]),
+    ):
+        assert schema["properties"].keys() == keys.keys()
+        assert schema["required"] == [key for key, is_optional in keys.items() if not is_optional]
+        assert schema["additionalProperties"] is False
+    assert SCHEMA["$defs"]["report"]["properties"]["answers"]["enum"] == [*description.ANSWERS]
+
+
+# What depends on several keys, on the mechanism or on the kind of sharing is no matter of a schema.
+BEYOND_SCHEMAS = (
+    *("left", "mechanism", "a: ", "linked", "shuffles", "a rate", "reports", "1.2"),
+    *("did you mean k?", "in group few"),
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        *MISTAKES,
+        *((changed(changes), message) for changes, message in MISTAKEN_REPORTS),
+        *((GOOD | {"groups": groups}, message) for groups, message in MISTAKEN_GROUPS),
+    ],
+)
+def test_an_editor_marks_what_is_refused(content, message):
+    jsonschema.validate(GOOD, SCHEMA)
+    try:
+        jsonschema.validate(content, SCHEMA)
+    except jsonschema.ValidationError:
+        return
+    assert any(part in message for part in BEYOND_SCHEMAS)
