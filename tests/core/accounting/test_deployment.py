@@ -314,7 +314,7 @@ MISTAKEN_REPORTS = [
     ({"per_day": 2, "linked": 1}, "reports.a.linked must be true or false, got 1"),
     ({"linked": True}, "reports.a.linked must be left out: there is one answer a day"),
     ({"per_day": 0}, "reports.a.per_day must be an integer from 1 to 1000000, got 0"),
-    ({"per_day": 101, "linked": True}, "reports.a.per_day must be an integer from 1 to 100"),
+    ({"per_day": 101, "linked": True}, "per_day must be an integer from 1 to 100,"),
     ({"perday": 2}, "reports.a.perday is not a parameter of a report (did you mean per_day?)"),
     ({"rate": 0}, "reports.a.rate must be above 0, got 0"),
     (
@@ -495,8 +495,9 @@ def test_the_schema_for_editors_has_the_keys_of_descriptions():
 
 # What depends on several keys, on the mechanism or on the kind of sharing is no matter of a schema.
 BEYOND_SCHEMAS = (
-    *("left", "mechanism", "a: ", "linked", "shuffles", "a rate", "reports", "1.2"),
-    *("did you mean k?", "in group few"),
+    *("none is left", "a.mechanism: type", "k is missing", "did you mean k?", "a: k must", "parts"),
+    *("eps0 is missing", "linked is missing", "linked must be left out", "1 to 100,", "shuffles"),
+    *("with a rate", "texts as keys", "of the reports", "sum to 1", "in group few"),
 )
 
 
