@@ -45,7 +45,7 @@ MAX_KINDS = 40
 LOSSES_RTOL = 3e-3
 # Work that the bound for all datasets may take for each of these pairs. Beyond it, the blanket
 # takes its place.
-BEST_WORK = 0.2 * BUDGET
+BEST_WORK = 0.1 * BUDGET
 
 
 class SentReport(NamedTuple):

@@ -100,7 +100,7 @@ def _in_one_sentence() -> Iterator[None]:
     except click.UsageError as error:
         # Its own way to be shown would add lines on usage.
         is_argument = isinstance(getattr(error, "param", None), click.Argument)
-        message = error.message if is_argument else error.format_message()
+        message = error.message if is_argument and error.message else error.format_message()
         if "No such command" in message:
             message += " `shufflebounds -h` lists the commands."
         if "extra argument" in message:

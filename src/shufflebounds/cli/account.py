@@ -94,6 +94,8 @@ def account(
     """
     delta = validation.delta(delta)
     budget = None if budget is None else validation.eps(budget)
+    if running is None and form != FORMATS[0]:
+        raise ValueError("--format needs --running, the file to write")
     deployment = Deployment.read(description, days)
     if claim is not None:
         _require_verifiable(deployment)
