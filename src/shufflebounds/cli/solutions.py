@@ -73,9 +73,7 @@ def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Ou
     return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
-def solve_renyi(
-    deployment: Scenario, order: float, rtol: float | None, output: Output
-) -> Solution:
+def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
     """Return the Rényi divergence of an order."""
     return Solution(_divergences(deployment, "renyi", rtol, order=order))
 
