@@ -288,7 +288,8 @@ class Deployment:
             rows.append(
                 {
                     "report": part.report.name,
-                    "mechanism": part.randomizer,
+                    "mechanism": str(part.report.mechanism),
+                    "eps0": part.randomizer.eps0,
                     "shuffles": sum(x[2] for x in part.users),
                     "fewest_users": min(x[0] for x in part.users),
                     "alone": alone,
@@ -311,8 +312,8 @@ class Deployment:
         DataFrame
             One row for each report. ``alone`` is the ε that you can claim if it is the only one,
             ``without`` the ε of all others together, each at δ. The sum of ``alone`` is larger
-            than the total. ``without_shuffler`` is the ε that remains if the shuffler fails. Needs
-            pandas.
+            than the total. ``without_shuffler`` is the ε that remains if the shuffler fails, and
+            ``eps0`` that of what a user sends at once. Needs pandas.
         """
         import pandas as pd
 
@@ -320,7 +321,7 @@ class Deployment:
             {**row, **{key: row[key].upper for key in ("alone", "without")}}
             for row in self.share_rows(delta)
         ]
-        return pd.DataFrame(rows).drop(columns="mechanism").set_index("report")
+        return pd.DataFrame(rows).set_index("report")
 
 
 def pure_epsilon(sent: Sequence[SentReport], days: int) -> float:

@@ -18,6 +18,7 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.deployment import Deployment, SentReport
+from shufflebounds.accounting.deployment_description import DailyReport
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.options import OUTPUT, REPLY, command, option
@@ -212,7 +213,8 @@ def _table(
 def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the JSON says of a report."""
     return {
-        "mechanism": repr(row["mechanism"]),
+        "mechanism": row["mechanism"],
+        "eps0": None if row["eps0"] is None else _finite(row["eps0"]),
         "shuffles": row["shuffles"],
         "fewest_users": row["fewest_users"],
         "alone": plain_ends(row["alone"]),
@@ -250,10 +252,23 @@ def _alone(deployment: Deployment) -> list[str]:
     ]
 
 
+def _sentence_on_report(report: DailyReport) -> str:
+    """Return what users send, such as ``browser: krr(k=40) at eps0 = 1.0, fresh, 1 a day.``."""
+    eps0 = "" if report.eps0 is None else f" at eps0 = {report.eps0!r}"
+    kind = "fresh"
+    if report.is_memoized:
+        kind = f"memoized by {'the same' if report.same_users else 'changing'} users"
+    linked = "" if report.per_day == 1 else ", linked" if report.is_linked else ", not linked"
+    rate = "" if report.rate == 1.0 else f", each sent with probability {report.rate!r}"
+    return f"{report.name}: {report.mechanism}{eps0}, {kind}, {report.per_day} a day{linked}{rate}."
+
+
 def _notes(deployment: Deployment) -> list[str]:
     """Return what the answer rests on."""
     dropout, colluding = float(deployment.description.dropout), deployment.description.colluding
+    reports = deployment.description.reports
     notes = [
+        *map(_sentence_on_report, reports),
         *_caveats(deployment),
         *_alone(deployment),
         "Every shuffle hides everything but its reports: nothing links two of them, be it two "
@@ -265,21 +280,22 @@ def _notes(deployment: Deployment) -> list[str]:
             f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
             "collude. They provide no cover for others: the bounds use the users who are left."
         )
-    if any(report.rate < 1.0 for report in deployment.description.reports):
+    if any(report.rate < 1.0 for report in reports):
         notes.append(
             "Each answer of a report with a rate is sent with that probability, drawn afresh and "
             "in secret. A panel that is drawn once protects less."
         )
-    if any(report.is_memoized and report.same_users for report in deployment.description.reports):
+    if any(report.is_memoized and report.same_users for report in reports):
         notes.append(
             "The same users, all of them, send the memoized answers on every day, and their values "
             "stay the same. Then all days together tell no more than the first one."
         )
     if len(deployment.description.groups) > 1:
         notes.append(
-            "A user is in one group, whatever the value, and stays in it. The bounds of a group "
-            "count its members alone. The table is that of the group with the largest epsilon, "
-            "which holds for everybody."
+            "Groups with an eps0 of their own have at least these shares of the users: "
+            f"{_listed_groups(deployment)}. A user is in one group, whatever the value, and stays "
+            "in it. The bounds of a group count its members alone. The table is that of the group "
+            "with the largest epsilon, which holds for everybody."
         )
     if deployment.is_rounded:
         notes.append(
@@ -287,6 +303,16 @@ def _notes(deployment: Deployment) -> list[str]:
             "for lower bounds. Both stay valid; they are a few percent further apart."
         )
     return notes
+
+
+def _listed_groups(deployment: Deployment) -> str:
+    """Return the groups with their shares and ε₀."""
+    return "; ".join(
+        f"{group.name} {float(group.share)!r} ("
+        + ", ".join(f"{x.name} at eps0 = {x.eps0!r}" for x in group.reports if x.eps0 is not None)
+        + ")"
+        for group in deployment.description.groups
+    )
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -151,8 +151,12 @@ def test_the_group_with_the_largest_epsilon_is_shown(asked, tmp_path):
         == found["groups"]["old"]["upper"]
         > found["groups"]["new"]["upper"]
     )
-    assert found["reports"]["browser"]["mechanism"] == "KRR(k=10, eps0=2.0)"
-    assert any("stays in it" in note for note in found["notes"])
+    browser = found["reports"]["browser"]
+    assert (browser["mechanism"], browser["eps0"]) == ("krr(k=10)", 2.0)
+    listed = (
+        "old 0.5 (browser at eps0 = 2.0, crashes at eps0 = 0.5); new 0.5 (browser at eps0 = 1.0"
+    )
+    assert any(listed in note for note in found["notes"])
 
 
 def test_the_claims_are_proven_by_the_second_program(asked, tmp_path):
@@ -176,6 +180,8 @@ def test_the_claims_are_proven_by_the_second_program(asked, tmp_path):
 def test_the_report_has_the_answer_and_the_assumptions(asked, tmp_path, suffix):
     succeed(*asked, "--report", f"page{suffix}", "--budget", "2")
     page = (tmp_path / f"page{suffix}").read_text()
+    sent = "crashes: duchi at eps0 = 0.5, fresh, 2 a day, linked."
+    assert sent in re.sub(r"\\(?=\W)", "", page)
     for part in ("WITHIN the budget of 2.0.", "browser", "at most a share of 0.5", "sha256sum"):
         assert part in page
 
