@@ -384,5 +384,8 @@ def _number(value: Any) -> Any:
     with suppress(InvalidOperation):
         number = Decimal(value.strip())
         if number.is_finite() and abs(number.adjusted()) < MAX_DECIMALS:
-            return int(number) if number == number.to_integral_value() else float(number)
+            if number == number.to_integral_value():
+                return int(number)
+            # A number with more digits than a float keeps is refused, not rounded.
+            return float(number) if Decimal(repr(float(number))) == number else value
     return value

@@ -293,9 +293,9 @@ def _notes(deployment: Deployment) -> list[str]:
     if len(deployment.description.groups) > 1:
         notes.append(
             "Groups with an eps0 of their own have at least these shares of the users: "
-            f"{_listed_groups(deployment)}. A user is in one group, whatever the value, and stays "
-            "in it. The bounds of a group count its members alone. The table is that of the group "
-            "with the largest epsilon, which holds for everybody."
+            f"{_listed_groups(deployment)}. Every user is in one of them, whatever the value, and "
+            "stays in it. The bounds of a group count its members alone. The table is that of the "
+            "group with the largest epsilon, which holds for everybody."
         )
     if deployment.is_rounded:
         notes.append(

@@ -304,6 +304,7 @@ MISTAKEN_REPORTS = [
     ({"eps0": ...}, "reports.a.eps0 is missing: it is that of one answer"),
     ({"eps0": -1}, "reports.a.eps0 must be a finite number with 0 < reports.a.eps0 <= 300, got -1"),
     ({"eps0": "high"}, "reports.a.eps0 must be a finite number"),
+    ({"eps0": "0.10000000000000000001"}, "got '0.10000000000000000001'"),
     ({"answers": ...}, "reports.a.answers is missing; a report needs: mechanism, answers"),
     ({"answers": "permanent"}, "reports.a.answers must be one of fresh, memoized, got 'permanent'"),
     ({"answers": "memoised"}, "did you mean memoized?"),
