@@ -14,7 +14,7 @@ from enum import StrEnum
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -107,7 +107,7 @@ def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
 
 
 def findings_on(
-    eps: float, delta: float, deployment: Scenario, numerics: Numerics
+    eps: float, delta: float, deployment: Deployment, numerics: Numerics
 ) -> tuple[dict[str, Finding], list[str]]:
     """Return the findings of all bounds that apply to the reports, by name, and notes on them.
 
@@ -131,7 +131,7 @@ def findings_on(
 
 
 def _findings(
-    bounds: Mapping[str, Bound], delta: float, deployment: Scenario, numerics: Numerics
+    bounds: Mapping[str, Bound], delta: float, deployment: Deployment, numerics: Numerics
 ) -> dict[str, Finding]:
     """Return the findings of those bounds that apply; ValueError for a mistake in the setting."""
     setting, findings = deployment.setting(delta=delta), {}
@@ -157,7 +157,7 @@ def _findings(
     *REPLY,
 )
 def check(
-    deployment: Scenario,
+    deployment: Deployment,
     delta: float,
     eps: float,
     rtol: float | None,
@@ -251,7 +251,7 @@ def _bound_label(bound: Bound) -> str:
     return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
 
 
-def _second_program(deployment: Scenario) -> list[str]:
+def _second_program(deployment: Deployment) -> list[str]:
     """Return how another program can prove the numbers, if it knows the mechanism."""
     if claim_files.described(deployment.randomizer) is None:
         return []

@@ -11,7 +11,7 @@ from pathlib import Path
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on
 from shufflebounds.cli.options import OUTPUT, option, optional
 from shufflebounds.cli.progress import by_step
@@ -72,7 +72,7 @@ MAX_ROWS = 11
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
 )
 def curve(
-    deployment: Scenario,
+    deployment: Deployment,
     x: str,
     start: float | None,
     stop: float | None,
@@ -132,7 +132,7 @@ def curve(
 
 
 def _write_files(
-    computed: Sequence[Curve], deployment: Scenario, output: Path | None, plot: Path | None
+    computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
 ) -> None:
     """Write the CSV file and the figure."""
     if plot is not None:
@@ -169,7 +169,7 @@ def _csv(computed: Sequence[Curve]) -> str:
 
 def _specifications(
     bounds: Mapping[str, Bound],
-    deployment: Scenario,
+    deployment: Deployment,
     setting: Setting,
     axis: Axis,
     quantity: str,
@@ -224,7 +224,7 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], deployment: Scenario, path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
     sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)

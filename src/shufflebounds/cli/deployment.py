@@ -64,7 +64,7 @@ def honest_users(n: int, colluding: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
+class Deployment:
     """Users who send reports of a mechanism or messages of a protocol, in some number of rounds.
 
     A user sends ``k_joint`` reports together, each with probability ``rate`` (Poisson subsampling).

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 
 from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.cli.deployment import Scenario, shown_eps0
+from shufflebounds.cli.deployment import Deployment, shown_eps0
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
@@ -23,14 +23,14 @@ MAX_TELLING_EPS = 10.0
 MIN_WHOLE_ODDS = 100.0
 
 
-def warnings(deployment: Scenario) -> list[str]:
+def warnings(deployment: Deployment) -> list[str]:
     """Return the notes that restrict what may be claimed, which no answer leaves out."""
     protocol = deployment.sample
     source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
     return [*([source.caveat] if source.caveat else []), *_warnings_on_draws(deployment)]
 
 
-def _warnings_on_draws(deployment: Scenario) -> list[str]:
+def _warnings_on_draws(deployment: Deployment) -> list[str]:
     """Return notes on what users draw again in every round, if there are several."""
     if deployment.has_one_round:
         return []
@@ -50,7 +50,7 @@ def _warnings_on_draws(deployment: Scenario) -> list[str]:
     return notes
 
 
-def untried_bound(deployment: Scenario) -> list[str]:
+def untried_bound(deployment: Deployment) -> list[str]:
     """Return a note if the bound for all datasets is not part of the best proven bound."""
     protocol = deployment.sample
     if not isinstance(protocol, SingleMessage):
@@ -69,7 +69,7 @@ def untried_bound(deployment: Scenario) -> list[str]:
     ]
 
 
-def notes_on(deployment: Scenario) -> list[str]:
+def notes_on(deployment: Deployment) -> list[str]:
     """Return what the answers rest on, the warnings among them."""
     if not deployment.sends_reports:
         return _notes_on_messages(deployment)
@@ -82,7 +82,7 @@ def notes_on(deployment: Scenario) -> list[str]:
     ]
 
 
-def _notes_on_messages(deployment: Scenario) -> list[str]:
+def _notes_on_messages(deployment: Deployment) -> list[str]:
     notes = [
         *warnings(deployment),
         "Neighbouring datasets differ in the input of one user. "
@@ -100,7 +100,7 @@ def _notes_on_messages(deployment: Scenario) -> list[str]:
     return notes
 
 
-def _notes_on_matrices(deployment: Scenario) -> list[str]:
+def _notes_on_matrices(deployment: Deployment) -> list[str]:
     if not deployment.has_own_eps0:
         return []
     label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
@@ -119,7 +119,7 @@ def _notes_on_matrices(deployment: Scenario) -> list[str]:
     return notes
 
 
-def _notes_on_several_reports(deployment: Scenario) -> list[str]:
+def _notes_on_several_reports(deployment: Deployment) -> list[str]:
     notes, k = [], deployment.k_joint
     if k > 1 and not deployment.has_own_eps0:
         notes.append(
@@ -149,7 +149,7 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
     return notes
 
 
-def _notes_on_users(deployment: Scenario) -> list[str]:
+def _notes_on_users(deployment: Deployment) -> list[str]:
     if not deployment.colluding:
         return []
     # If n is sought, the answer is a number of users.
@@ -161,7 +161,7 @@ def _notes_on_users(deployment: Scenario) -> list[str]:
     ]
 
 
-def _notes_on_rounds(deployment: Scenario) -> list[str]:
+def _notes_on_rounds(deployment: Deployment) -> list[str]:
     if deployment.has_one_round:
         return []
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
@@ -174,7 +174,7 @@ def _notes_on_rounds(deployment: Scenario) -> list[str]:
     ]
 
 
-def large_delta(deployment: Scenario, delta: float | None, text: str) -> list[str]:
+def large_delta(deployment: Deployment, delta: float | None, text: str) -> list[str]:
     """Return a note on a δ above 1/n, which is printed as ``text``."""
     if delta is None or deployment.n is None or delta * deployment.honest <= 1.0:
         return []

@@ -19,7 +19,7 @@ from shufflebounds.cli.answers import (
     safe_end,
     table_of_bounds,
 )
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -88,7 +88,7 @@ class Question:
         )
         return decorate(self.reply)
 
-    def reply(self, deployment: Scenario, output: Output, **given: Any) -> Reply:
+    def reply(self, deployment: Deployment, output: Output, **given: Any) -> Reply:
         """Return the reply to the question about a deployment."""
         if self.sought:
             left_open: dict[str, Any] = {self.sought: None}
@@ -129,7 +129,7 @@ class Question:
             shortfall=shortfall,
         )
 
-    def _claim(self, deployment: Scenario, numbers: Mapping[str, float], text: str) -> list[str]:
+    def _claim(self, deployment: Deployment, numbers: Mapping[str, float], text: str) -> list[str]:
         """Return what may be claimed, and what no claim may be."""
         covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
@@ -140,7 +140,7 @@ class Question:
         # Where every claim is false, it adds nothing that none is known to hold.
         return [x for x in ((proven if not ruled_out else "") if proven else usual, ruled_out) if x]
 
-    def _without_shuffler(self, deployment: Scenario, claimed: float) -> list[str]:
+    def _without_shuffler(self, deployment: Deployment, claimed: float) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
         if not deployment.sends_reports:
             return []

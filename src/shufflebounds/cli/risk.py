@@ -21,7 +21,7 @@ from shufflebounds.cli.answers import (
     pairs_of_rounds,
     safe_end,
 )
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on, warnings
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
@@ -125,7 +125,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rows={label(name): meaning for name, meaning in ROWS.items()} | FALSE_NEGATIVES,
 )
 def risk(
-    deployment: Scenario,
+    deployment: Deployment,
     false_positives: tuple[float, ...],
     plot: Path | None,
     rtol: float | None,
@@ -163,7 +163,7 @@ def risk(
     )
 
 
-def _risks_of_pairs(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], bool]:
+def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[str, Risk], bool]:
     """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
     bounds, n, rounds = deployment.bounds(PAIR_BOUNDS), deployment.honest, deployment.times
     pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
@@ -191,7 +191,7 @@ def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) 
     return curve
 
 
-def _with_best(risks: Mapping[str, Risk], deployment: Scenario) -> dict[str, Risk]:
+def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
     """Return the risks after the best one, if more is proven than the blankets say."""
     randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
     is_settled = risks["blanket"].is_close_to(risks["lower"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
@@ -54,7 +54,7 @@ def question(
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command about users: with `options`, and those that describe what users send.
 
-    The function gets a `Scenario` in place of the options that describe one. With `messages`,
+    The function gets a `Deployment` in place of the options that describe one. With `messages`,
     users may send the messages of a protocol.
     """
     offered = protocols() if messages else []
@@ -110,16 +110,16 @@ def _deployment(
     parts: tuple[str, ...],
     own: dict[str, Any],
     users: Mapping[str, Any],
-) -> Scenario:
+) -> Deployment:
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
     if protocol is None and mechanism is None:
         raise ValueError("Missing option '--mechanism'.")
     if protocol is None:
-        return Scenario(mechanism=_mechanism(str(mechanism), own, parts), **users)
+        return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:
         raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
     settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
-    return Scenario(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
+    return Deployment(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
 
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:

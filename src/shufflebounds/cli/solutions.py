@@ -21,7 +21,7 @@ from shufflebounds.cli.answers import (
     within_eps0,
 )
 from shufflebounds.cli.claims import require_verifiable, write_claims
-from shufflebounds.cli.deployment import SOME_EPS0, Scenario
+from shufflebounds.cli.deployment import SOME_EPS0, Deployment
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
@@ -55,7 +55,7 @@ class Solution(NamedTuple):
 
 
 def solve_epsilon(
-    deployment: Scenario, delta: float, rtol: float | None, claim: Path | None, output: Output
+    deployment: Deployment, delta: float, rtol: float | None, claim: Path | None, output: Output
 ) -> Solution:
     """Return ε at δ; with ``claim``, also write a file of claims."""
     if claim is not None:
@@ -68,18 +68,20 @@ def solve_epsilon(
     return Solution(answers, [written, *notes], [written])
 
 
-def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Output) -> Solution:
+def solve_delta(deployment: Deployment, eps: float, rtol: float | None, output: Output) -> Solution:
     """Return δ at ε."""
     return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
-def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
+def solve_renyi(
+    deployment: Deployment, order: float, rtol: float | None, output: Output
+) -> Solution:
     """Return the Rényi divergence of an order."""
     return Solution(_divergences(deployment, "renyi", rtol, order=order))
 
 
 def _divergences(
-    deployment: Scenario, quantity: str, rtol: float | None, **target: float
+    deployment: Deployment, quantity: str, rtol: float | None, **target: float
 ) -> dict[str, Answer]:
     """Return the answers about a divergence of all rounds."""
     setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
@@ -93,7 +95,7 @@ def _divergences(
     return answers
 
 
-def _held_to_width(answer: Answer, rtol: float, deployment: Scenario) -> Answer:
+def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answer:
     """Return the best proven answer, with a shortfall if several rounds are wider than `rtol`.
 
     `sb.epsilon` and `sb.delta` raise `PrecisionError` then. For one round they promise no width.
@@ -108,7 +110,7 @@ def _held_to_width(answer: Answer, rtol: float, deployment: Scenario) -> Answer:
 
 
 def solve_eps0(
-    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the largest ε₀ that meets a target, of each bound and of the mechanism."""
     deployment.require_open_eps0()
@@ -141,7 +143,7 @@ def solve_eps0(
 
 
 def solve_users(
-    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the fewest users that meet a target, those who collude among them."""
     rounds = deployment.times
@@ -180,7 +182,7 @@ def _meets(pair: Candidate, n: int, eps: float, delta: float, rounds: int) -> bo
 
 
 def solve_rounds(
-    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the most rounds that meet a target."""
     width, n = rtol or ROUNDS_SEARCH_RTOL, deployment.honest
@@ -196,7 +198,7 @@ def solve_rounds(
 
 
 def _searched_answers(
-    deployment: Scenario,
+    deployment: Deployment,
     of_bound: Callable[[Bound], Answer],
     of_mechanism: Callable[[], Enclosure],
     promised: float,
@@ -219,7 +221,7 @@ def _searched_answers(
     return {"best": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
 
 
-def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Bound) -> Answer:
+def _with_promise(answer: Answer, rtol: float, deployment: Deployment, bound: Bound) -> Answer:
     """Return the answer, with a shortfall if it is wider than promised.
 
     Searches end without an error if the engine cannot tell on which side of δ a point is. Over
