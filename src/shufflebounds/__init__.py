@@ -11,6 +11,7 @@ n users each send one report of a local randomizer, and a shuffler hides who sen
 Questions about a randomizer R
     `epsilon` at δ, `delta` at ε, `renyi` divergence, `advantage` of attacks, the whole `profile`;
     of many rounds with ``rounds=``, or rounds that differ with `compose`, `ShuffleAccountant`.
+    all reports of a `Deployment`, day after day; `progress` shows the steps of long work.
 What to deploy
     `largest_eps0`, `fewest_users`, `most_rounds` for a target (ε, δ).
 Randomizers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shufflebounds.accounting.accountant import ShuffleAccountant
 from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
 from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.deployment import Deployment
 from shufflebounds.accounting.many_pairs import (
     best_lower_delta,
     best_lower_epsilon,
@@ -35,6 +36,7 @@ from shufflebounds.bounds.variation_ratio import (
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.progress import progress
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
@@ -117,6 +119,7 @@ __all__ = [
     "Choice",
     "Collision",
     "Decomposition",
+    "Deployment",
     "Duchi",
     "Enclosure",
     "Enclosures",
@@ -161,6 +164,7 @@ __all__ = [
     "most_rounds",
     "parallel",
     "profile",
+    "progress",
     "renyi",
     "renyi_epsilon",
     "smallest_noise_multiplier",

@@ -31,6 +31,8 @@ def loaded(program: str) -> set[str]:
     [
         "import shufflebounds",
         "import shufflebounds as s; s.epsilon(s.KRR(10, 4.0).blanket(), 1000, 1e-6)",
+        "import shufflebounds as s; s.Deployment({'users': 9, 'days': 1, 'reports': {'a': {"
+        "'mechanism': {'type': 'duchi'}, 'eps0': 1, 'answers': 'fresh'}}}).running_rows(1e-6)",
         "import shufflebounds.curves.curve, shufflebounds.curves.specification",
         "import shufflebounds.bounds.registry, shufflebounds.randomizers.registry",
     ],

@@ -4,7 +4,7 @@ Numbers meant for people are rounded outward, so that a printed bound is a bound
 every digit. Exit codes: 0; 2 and one sentence on standard error for a mistake; 3 if the engine
 cannot reach the requested precision, after the answers that it reached; 130 after Ctrl-C; 141 if
 nobody reads the output; 70 for a failure of the program. Only `check` has 1, for a claim that is
-refuted, and 4 for an open one.
+refuted, and 4 for an open one; and `account` has 1 for a deployment beyond its budget.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import IO, Any
 import click
 
 from shufflebounds._version import __version__
+from shufflebounds.cli.account import account
 from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
@@ -99,7 +100,7 @@ def _in_one_sentence() -> Iterator[None]:
     except click.UsageError as error:
         # Its own way to be shown would add lines on usage.
         is_argument = isinstance(getattr(error, "param", None), click.Argument)
-        message = error.message if is_argument else error.format_message()
+        message = error.message if is_argument and error.message else error.format_message()
         if "No such command" in message:
             message += " `shufflebounds -h` lists the commands."
         if "extra argument" in message:
@@ -152,7 +153,7 @@ def _sentence_with_notes(error: Exception) -> str:
 
 main = Group(
     commands=[
-        *(epsilon, delta, renyi, check, choose, eps0, users, rounds, risk, curve),
+        *(epsilon, delta, renyi, check, account, choose, eps0, users, rounds, risk, curve),
         *(mechanisms, bounds),
     ],
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -163,7 +164,7 @@ main = Group(
 
     All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
     a mistake; 3 if the precision you asked for was out of reach (answers are still printed, and
-    points of a table that miss it are left empty). `check` has its own.
+    points of a table that miss it are left empty). `check` and `account` have their own.
     """,
 )
 click.version_option(__version__, prog_name="shufflebounds")(main)

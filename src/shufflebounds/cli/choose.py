@@ -22,12 +22,12 @@ from shufflebounds.cli.options import (
     rounds_option,
 )
 from shufflebounds.cli.parameters import flag
-from shufflebounds.cli.progress import show_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
+from shufflebounds.core.progress import show_step
 from shufflebounds.randomizers.accuracy import Error
 
 # Rows that are printed without --all.

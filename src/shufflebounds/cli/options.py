@@ -17,11 +17,11 @@ from typing import Any
 import click
 
 from shufflebounds.cli.parameters import usages
-from shufflebounds.cli.progress import clear_step
 from shufflebounds.cli.reply import Output, Reply, publish
 from shufflebounds.cli.values import REAL, WHOLE, Rounds, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
+from shufflebounds.core.progress import clear_step
 
 # Sections of the help, which prints them in this order.
 QUESTION = "Question"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.progress import steps
 from shufflebounds.divergence.engine import few_outcomes
 from shufflebounds.divergence.enumeration import outcomes
 from shufflebounds.profiles.direction import Direction
@@ -348,7 +349,8 @@ class Rounds:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x in curves]
         plan = Plan.of(points, [kind.times for kind in self.kinds], target)
-        for curve, nodes, rtol, level in zip(curves, *plan, strict=True):
+        plans = list(zip(curves, *plan, strict=True))
+        for curve, nodes, rtol, level in steps(plans, "losses of rounds"):
             if not curve.exact:
                 curve.add(nodes, rtol, level)
                 curve.reach(level)

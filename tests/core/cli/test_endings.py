@@ -15,6 +15,7 @@ from repository import ROOT
 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main, progress
+from shufflebounds.core.progress import ERASE_LINE, clear_step
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 CLAIM = ("check", "--mechanism", "krr", "--k", "10", "--eps0", "4", "--n", "1e4")
@@ -151,13 +152,13 @@ def shown(monkeypatch, stream: io.StringIO) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
     bounds = {"blanket": BOUNDS["blanket"], "lower": BOUNDS["lower"]}
     assert [name for name, _ in progress.by_step(bounds)] == [*bounds]
-    progress.clear_step()
+    clear_step()
     return stream.getvalue()
 
 
 def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
     text = shown(monkeypatch, Terminal())
-    erase = progress.ERASE_LINE
+    erase = ERASE_LINE
     steps = ("computing 1 of 2: blanket", "computing 2 of 2: lower bound", "")
     assert text == "".join(f"{erase}{step}" for step in steps)
 

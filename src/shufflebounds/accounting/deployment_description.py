@@ -1,0 +1,391 @@
+"""Descriptions of deployments: their files, their keys, and one sentence for each mistake.
+
+docs/deployments.md explains the keys, and docs/deployment.schema.json has them for editors.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from shufflebounds.core import validation
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import Description, parse, require_keys
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.mixed import Subsampled
+
+# Keys of a description, of each of its reports and of each of its groups. True marks those that
+# may be left out.
+DEPLOYMENT_KEYS = {
+    "reports": False,
+    "users": True,
+    "days": True,
+    "dropout": True,
+    "colluding": True,
+    "groups": True,
+}
+REPORT_KEYS = {
+    "mechanism": False,
+    "answers": False,
+    "eps0": True,
+    "same_users": True,
+    "per_day": True,
+    "linked": True,
+    "rate": True,
+}
+GROUP_KEYS = {"share": False, "eps0": False}
+ANSWERS = ("fresh", "memoized")
+# Most digits before or after the point of a number that is written as a text.
+MAX_DECIMALS = 400
+
+# Users of each day: a date or a number, and how many.
+Days: TypeAlias = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class DailyReport:
+    """What every user reports each day: one entry of ``reports`` in a description.
+
+    ``per_day`` answers, each at ``eps0`` and sent with probability ``rate``, are shuffled
+    separately, or sent together as one report if they are ``linked``. Memoized answers are drawn
+    once and repeated every day, by the ``same_users`` or by others.
+    """
+
+    name: str
+    mechanism: Description
+    eps0: float | None
+    is_memoized: bool
+    same_users: bool
+    per_day: int
+    is_linked: bool
+    rate: float
+
+    @property
+    def times(self) -> int:
+        """The number of shuffles in a day."""
+        return 1 if self.is_linked else self.per_day
+
+    @property
+    def needs_no_users(self) -> bool:
+        """Whether nothing but ε₀ protects the answer, since it may stand alone."""
+        return self.is_memoized and not self.same_users
+
+    def randomizer(self) -> Randomizer:
+        """Return the randomizer of one shuffle."""
+        try:
+            randomizer = self.mechanism.randomizer(self.eps0)
+            # An answer that is repeated is sent sooner or later, whatever the rate.
+            if self.rate < 1.0 and not self.is_memoized:
+                randomizer = Subsampled(randomizer, self.rate)
+            return Joint([randomizer] * self.per_day) if self.is_linked else randomizer
+        except ValueError as error:
+            raise ValueError(f"reports.{self.name}: {error}") from None
+
+
+class UserGroup(NamedTuple):
+    """Users with ε₀ of their own: at least a ``share`` of the users of every day."""
+
+    name: str
+    share: Fraction
+    reports: tuple[DailyReport, ...]
+
+
+@dataclass(frozen=True)
+class DeploymentDescription:
+    """A description whose keys were checked.
+
+    ``days`` has dates, or numbers from 1, with their users. ``dropout`` is the share of users who
+    report on no given day, and ``colluding`` the number of those who collude, at most.
+    """
+
+    days: tuple[tuple[str, int], ...]
+    reports: tuple[DailyReport, ...]
+    groups: tuple[UserGroup, ...]
+    dropout: Fraction
+    colluding: int
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            where = f" in group {group.name}" if len(self.groups) > 1 else ""
+            for day, n in self.days:
+                if self.honest(group, n) < 1:
+                    raise ValueError(
+                        f"n must be larger on day {day}: of {n} users none is left{where} without "
+                        "those who drop out or collude"
+                    )
+        for report in self.reports:
+            same = report.is_memoized and report.same_users
+            if same and (self.dropout or len({n for _, n in self.days}) > 1):
+                why = "dropout is above 0" if self.dropout else "n differs from day to day"
+                raise ValueError(
+                    f"reports.{report.name}.same_users must be false, since {why}: then two days "
+                    "differ by the reports of those who were away"
+                )
+
+    def honest(self, group: UserGroup, n: int) -> int:
+        """Return how many members of a group provide cover for each other, of a day's n users."""
+        members = math.floor(n * group.share)
+        return math.floor(members * (1 - self.dropout)) - self.colluding
+
+
+def parse_deployment(content: Mapping[str, Any], days: Days | None) -> DeploymentDescription:
+    """Return a description; ValueError, which names the key, for a mistake."""
+    if not isinstance(content, Mapping):
+        raise ValueError(f"a deployment must be a mapping with the key reports, got {content!r}")
+    _require("", "a deployment", content, DEPLOYMENT_KEYS)
+    entries = _mapping("reports", content["reports"])
+    reports = tuple(_report(name, entry) for name, entry in entries.items())
+    colluding = _number(content.get("colluding", 0))
+    return DeploymentDescription(
+        tuple(_days(content, days)),
+        reports,
+        _groups(content.get("groups"), reports),
+        _share("dropout", content.get("dropout", 0), below_one=True),
+        validation.whole("colluding", colluding, 0, validation.MAX_USERS),
+    )
+
+
+def read_description(path: Path) -> Any:
+    """Return the content of a YAML or JSON file; ValueError, which names it, for its mistakes."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            return json.loads(text, object_pairs_hook=_once)
+        return _yaml(text)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _yaml(text: str) -> Any:
+    """Return the content of a YAML text; ValueError for what YAML refuses or takes silently."""
+    try:
+        import yaml
+    except ImportError:
+        raise ValueError(
+            "YAML needs PyYAML: `pip install pyyaml`, or write the description as a .json file"
+        ) from None
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+            pairs = [
+                (self.construct_object(key, deep=True), self.construct_object(value, deep=True))
+                for key, value in node.value
+            ]
+            return _once(pairs)
+
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, RecursionError, TypeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" on line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it is nested too deep or has no text as a key"
+        raise ValueError(f"it is not valid YAML: {problem}{place}") from None
+
+
+def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a mapping; ValueError for a key that is given twice."""
+    mapping: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in mapping:
+            raise ValueError(f"{key} is given twice; give it once")
+        mapping[key] = value
+    return mapping
+
+
+def read_days(path: Path) -> list[tuple[str, int]]:
+    """Return the dates and numbers of users in a CSV file; ValueError, with the line, otherwise."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file, restkey="", restval=None)
+            names = [name.strip() for name in table.fieldnames or []]
+            if not {"date", "n"} <= {*names}:
+                raise ValueError(
+                    f"{path}: line 1 must name the columns date and n, separated by commas, got "
+                    f"{', '.join(names) or 'nothing'}"
+                )
+            table.fieldnames = names
+            days = [(table.line_num, row["date"], row["n"], row.get("")) for row in table]
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: the file must be text in UTF-8") from None
+    checked = []
+    for line, date, n, further_cells in days:
+        try:
+            if further_cells:
+                raise ValueError(f"a line has {len(names)} cells, got more")
+            checked.append(_day(date, n))
+        except ValueError as error:
+            raise ValueError(f"{path}: line {line}: {error}") from None
+    try:
+        return _ordered(checked)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _day(date: Any, n: Any) -> tuple[str, int]:
+    """Return a date, such as 2026-01-31, and a number of users."""
+    text = str(date.date() if isinstance(date, datetime.datetime) else date).strip()
+    try:
+        date = datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"date must be like 2026-01-31, got {text!r}") from None
+    return date, validation.users(_number(n))
+
+
+def _ordered(days: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the days in order; ValueError for none, and for a date that is given twice."""
+    if not days:
+        raise ValueError("there must be one day or more, got none")
+    days = sorted(days)
+    for (date, _), (other, _) in pairwise(days):
+        if date == other:
+            raise ValueError(f"date {date} is given twice; give the users of each day once")
+    return days
+
+
+def _days(content: Mapping[str, Any], days: Days | None) -> list[tuple[str, int]]:
+    """Return the users of each day, from the description or beside it."""
+    given = [key for key in ("users", "days") if key in content]
+    if days is not None:
+        if given:
+            raise ValueError(f"{given[0]} must be left out beside a list of days")
+        return _ordered([_day(*day) for day in validation.pairs("days", days, "(date, n)")])
+    if len(given) < 2:
+        missing = "days" if "users" in content else "users"
+        raise ValueError(
+            f"{missing} is missing; a deployment needs users and days, or a CSV file of days"
+        )
+    count = validation.whole("days", _number(content["days"]), 1, validation.MAX_ROUNDS)
+    try:
+        users = validation.users(_number(content["users"]))
+    except ValueError as error:
+        raise ValueError(str(error).replace("n must", "users must", 1)) from None
+    return [(str(day), users) for day in range(1, count + 1)]
+
+
+def _report(name: Any, entry: Any) -> DailyReport:
+    """Return an entry of ``reports``; ValueError for its mistakes."""
+    place = f"reports.{name}."
+    entry = _mapping(f"reports.{name}", entry)
+    _require(place, "a report", entry, REPORT_KEYS)
+    answers = validation.choice(f"{place}answers", entry["answers"], ANSWERS)
+    is_memoized = answers == "memoized"
+    if is_memoized != ("same_users" in entry):
+        raise ValueError(
+            f"{place}same_users is missing: do the same users, all of them, report on every day? "
+            "true or false"
+            if is_memoized
+            else f"{place}same_users must be left out: answers are fresh"
+        )
+    per_day = validation.whole(
+        f"{place}per_day", _number(entry.get("per_day", 1)), 1, validation.MAX_ROUNDS
+    )
+    if (per_day > 1) != ("linked" in entry):
+        raise ValueError(
+            f"{place}linked is missing: does anything show that the {per_day} answers of a day are "
+            "of one user? true or false"
+            if per_day > 1
+            else f"{place}linked must be left out: there is one answer a day"
+        )
+    try:
+        mechanism = parse(_mapping("mechanism", entry["mechanism"]))
+    except ValueError as error:
+        raise ValueError(f"{place}mechanism: {error}") from None
+    if mechanism.has_own_eps0 and "eps0" in entry:
+        raise ValueError(f"{place}eps0 must be left out: {mechanism} has its own")
+    if not mechanism.has_own_eps0 and "eps0" not in entry:
+        raise ValueError(f"{place}eps0 is missing: it is that of one answer")
+    eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
+    rate = float(_share(f"{place}rate", entry.get("rate", 1)))
+    same_users = _truth(f"{place}same_users", entry.get("same_users", False))
+    if same_users and rate < 1.0:
+        raise ValueError(f"{place}same_users must be false: with a rate, senders differ every day")
+    is_linked = _truth(f"{place}linked", entry.get("linked", False))
+    if is_linked:
+        validation.whole(f"{place}per_day", per_day, 1, validation.MAX_JOINT)
+    return DailyReport(
+        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate
+    )
+
+
+def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, ...]:
+    """Return the groups; without an entry, one of all users."""
+    if content is None:
+        return (UserGroup("all users", Fraction(1), reports),)
+    groups, total = [], Fraction(0)
+    for name, entry in _mapping("groups", content).items():
+        place = f"groups.{name}."
+        entry = _mapping(f"groups.{name}", entry)
+        _require(place, "a group", entry, GROUP_KEYS)
+        share = _share(f"{place}share", entry["share"])
+        total += share
+        own = _mapping(f"{place}eps0", entry["eps0"])
+        names = [x.name for x in reports if not x.mechanism.has_own_eps0]
+        require_keys(f"{place}eps0.", "the reports with an eps0", own, names, names)
+        own_eps0 = {
+            key: validation.eps0(_number(value), f"{place}eps0.{key}") for key, value in own.items()
+        }
+        members = [replace(x, eps0=own_eps0.get(x.name, x.eps0)) for x in reports]
+        groups.append(UserGroup(str(name), share, tuple(members)))
+    if total > 1:
+        raise ValueError(f"groups must have shares that sum to 1 at most, got {float(total):g}")
+    return tuple(groups)
+
+
+def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
+    """Raise ValueError unless the mapping has these keys, of which some are optional."""
+    require_keys(place, kind, content, list(keys), [key for key in keys if keys[key]])
+
+
+def _mapping(name: str, content: Any) -> Mapping[str, Any]:
+    """Return a mapping with texts as keys that is not empty; ValueError otherwise."""
+    if not isinstance(content, Mapping) or not content:
+        raise ValueError(f"{name} must be a mapping that is not empty, got {content!r}")
+    for key in content:
+        if not isinstance(key, str):
+            raise ValueError(f"{name} must have texts as keys: write {str(key)!r} in quotes")
+    return content
+
+
+def _truth(name: str, value: Any) -> bool:
+    """Return a truth value; ValueError for all else."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+    return value
+
+
+def _share(name: str, value: Any, *, below_one: bool = False) -> Fraction:
+    """Return a share as the decimal number that was given; above 0, or below 1."""
+    number = _number(value)
+    validation.probability(name, number)
+    share = Fraction(str(number))
+    if share == (1 if below_one else 0):
+        raise ValueError(f"{name} must be {'below 1' if below_one else 'above 0'}, got {value!r}")
+    return share
+
+
+def _number(value: Any) -> Any:
+    """Return the number that a text such as 2e6, which YAML takes for no number, stands for."""
+    if not isinstance(value, str):
+        return value
+    with suppress(InvalidOperation):
+        number = Decimal(value.strip())
+        if number.is_finite() and abs(number.adjusted()) < MAX_DECIMALS:
+            if number == number.to_integral_value():
+                return int(number)
+            # A number with more digits than a float keeps is refused, not rounded.
+            return float(number) if Decimal(repr(float(number))) == number else value
+    return value

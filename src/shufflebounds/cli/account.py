@@ -1,0 +1,396 @@
+"""The command that accounts for a deployment: every number, the files, and the gate.
+
+Exit code 1: the claim is beyond the budget.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shufflebounds._version import __version__
+from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.deployment import Deployment, SentReport
+from shufflebounds.accounting.deployment_description import DailyReport
+from shufflebounds.cli.answers import plain_ends
+from shufflebounds.cli.claims import CLAIM_MARGIN
+from shufflebounds.cli.options import OUTPUT, REPLY, command, option
+from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.tables import KEPT_SPACE
+from shufflebounds.cli.values import REAL, Name, Target
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import Enclosure, outward, reached
+from shufflebounds.core.progress import progress
+from shufflebounds.curves import claim_files
+from shufflebounds.curves.files import write_text
+
+# Exit code for a deployment that is not shown to be within its budget.
+BEYOND_BUDGET = 1
+# Most rounds of a claim that verify/verify.py reads.
+MAX_CLAIMED_ROUNDS = 10_000
+# Formats of the numbers of days so far: a table, or the state after the last day.
+FORMATS = ("csv", "prometheus")
+# Names of the numbers in the second one, and their help.
+METRICS = {
+    "epsilon": "Epsilon that can be claimed for all days so far (natural logarithm).",
+    "epsilon_lower_bound": "No claim below this epsilon is valid.",
+    "epsilon_without_shuffler": "Epsilon that remains, with delta = 0, if the shuffler fails.",
+    "days": "Number of days so far.",
+    "budget_epsilon": "Epsilon that must not be exceeded.",
+}
+
+
+@command(
+    click.Argument(["description"], type=click.Path(path_type=Path)),
+    option(
+        "--days",
+        click.Path(path_type=Path),
+        "CSV file with the users of each day: columns date and n.  [default: users and days of "
+        "the description]",
+    ),
+    "delta",
+    option(
+        "--budget", REAL, "Exit with 1 if epsilon is not shown to be at most this.", metavar="EPS"
+    ),
+    option("--running", Target(), "Write epsilon of all days so far to this file.", section=OUTPUT),
+    option(
+        "--format form",
+        Name(FORMATS),
+        "Format of that file: csv, one row for each day; or prometheus, the state after the last "
+        "day, for the textfile collector of a node exporter.",
+        default="csv",
+        section=OUTPUT,
+    ),
+    option(
+        "--claim",
+        Target(".json"),
+        "Write claims that verify/verify.py proves: one for each report, at its part of delta.",
+        section=OUTPUT,
+    ),
+    *REPLY,
+)
+def account(
+    description: Path,
+    days: Path | None,
+    delta: float,
+    budget: float | None,
+    running: Path | None,
+    form: str,
+    claim: Path | None,
+    output: Output,
+) -> Reply:
+    """Which epsilon can a whole deployment claim: all reports, all days?
+
+    DESCRIPTION is a YAML or JSON file; docs/deployments.md explains its keys. Exit codes: 0; 1 with
+    --budget if epsilon is not shown to be within it; 2 for a mistake.
+
+    Example: shufflebounds account deployment.yaml --days days.csv --delta 1e-8 --budget 0.1
+    """
+    delta = validation.delta(delta)
+    budget = None if budget is None else validation.eps(budget)
+    if running is None and form != FORMATS[0]:
+        raise ValueError("--format needs --running, the file to write")
+    deployment = Deployment.read(description, days)
+    if claim is not None:
+        _require_verifiable(deployment)
+    with progress():
+        groups = deployment.epsilon_of_groups(delta)
+        total = deployment.epsilon(delta)
+        shares = deployment.share_rows(delta)
+        rows = deployment.running_rows(delta) if running is not None else []
+        claimed = [] if claim is None else [_write_claims(claim, deployment, delta)]
+    if running is not None:
+        text = _csv(rows) if form == "csv" else _prometheus(description, rows, delta, budget)
+        or_value_error(running, lambda: write_text(text, running))
+    is_within = budget is None or total.upper <= budget
+    facts = {
+        "version": __version__,
+        "deployment": deployment.content,
+        "days": [list(day) for day in deployment.days],
+        "delta": delta,
+        "epsilon": plain_ends(total),
+        "without_shuffler": _finite(deployment.pure_epsilon),
+        "groups": {name: plain_ends(x) for name, x in groups.items()},
+        "reports": {row["report"]: _share_facts(row) for row in shares},
+        **({} if budget is None else {"budget": budget, "within_budget": is_within}),
+    }
+    notes = [*_notes(deployment), *claimed]
+    return Reply(
+        title=_title(description, deployment, delta),
+        facts=facts,
+        table=_table(shares, total, deployment, output),
+        claim=_claim(total, deployment.pure_epsilon, budget, output),
+        legend=LEGEND,
+        notes=notes,
+        warnings=[*_caveats(deployment), *_alone(deployment), *claimed],
+        bounds=("best", "lower"),
+        color=None if budget is None else "green" if is_within else "red",
+        exit_code=0 if is_within else BEYOND_BUDGET,
+    )
+
+
+LEGEND = {
+    "shuffles": "number of shuffles of this report over all days.",
+    "fewest users": "smallest n that its bounds use: without those who drop out or collude, and "
+    "rounded down where days have many different n.",
+    "epsilon alone": "what you could claim at the same delta if this were the only report.",
+    "epsilon without": "what you could claim at the same delta without this report.",
+    "if the shuffler fails": "eps0 times the number of answers; what remains of this report.",
+}
+
+
+def _title(description: Path, deployment: Deployment, delta: float) -> str:
+    """Return the first line of the answer."""
+    counts = [n for _, n in deployment.days]
+    users = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
+    days = f"{len(counts)} day{'s' if len(counts) > 1 else ''}"
+    return f"{description.name}: {days} of {users} users, delta = {delta!r}"
+
+
+def _claim(total: Enclosure, pure: float, budget: float | None, output: Output) -> list[str]:
+    """Return what may be claimed, what remains, and the verdict on the budget."""
+    text = output.text(total.upper, up=True)
+    claim = f"You can claim epsilon = {text}."
+    if math.isinf(total.upper):
+        claim = "No epsilon is known to hold at this delta."
+    remains = (
+        "If the shuffler fails, nothing remains."
+        if math.isinf(pure)
+        else f"If the shuffler fails, epsilon = {_decimal_up(pure)} remains, with delta = 0."
+    )
+    if budget is None:
+        return [claim, remains]
+    if total.upper <= budget:
+        return [f"WITHIN the budget of {budget!r}.", claim, remains]
+    if total.lower > budget:
+        return [
+            f"BEYOND the budget of {budget!r}.",
+            f"Two datasets differ by an epsilon of {output.text(total.lower, up=False)}.",
+            claim,
+            remains,
+        ]
+    return [f"NOT SHOWN to be within the budget of {budget!r}.", claim, remains]
+
+
+def _table(
+    shares: Sequence[Mapping[str, Any]], total: Enclosure, deployment: Deployment, output: Output
+) -> dict[str, list[str]]:
+    """Return a row for each report, and one for all of them."""
+    rows = [
+        (
+            row["report"],
+            str(row["shuffles"]),
+            str(row["fewest_users"]),
+            output.text(row["alone"].upper, up=True),
+            output.text(row["without"].upper, up=True),
+            _decimal_up(row["without_shuffler"]),
+        )
+        for row in shares
+    ]
+    shuffles = str(sum(row["shuffles"] for row in shares))
+    rows.append(
+        (
+            "all reports",
+            shuffles,
+            "",
+            output.text(total.upper, up=True),
+            "",
+            _decimal_up(deployment.pure_epsilon),
+        )
+    )
+    columns = [list(cells) for cells in zip(*rows, strict=True)]
+    headings = (name.replace("epsilon ", f"epsilon{KEPT_SPACE}") for name in LEGEND)
+    return dict(zip(["", *headings], columns, strict=True))
+
+
+def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the JSON says of a report."""
+    return {
+        "mechanism": row["mechanism"],
+        "eps0": None if row["eps0"] is None else _finite(row["eps0"]),
+        "shuffles": row["shuffles"],
+        "fewest_users": row["fewest_users"],
+        "alone": plain_ends(row["alone"]),
+        "without": plain_ends(row["without"]),
+        "without_shuffler": _finite(row["without_shuffler"]),
+    }
+
+
+def _decimal_up(value: float) -> str:
+    """Return a sum of ε₀ as the short decimal number that it stands for, else rounded up."""
+    short = f"{value:g}"
+    is_meant = abs(float(short) - value) <= 1e-12 * value if math.isfinite(value) else True
+    return short if is_meant else outward(value, up=True)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _caveats(deployment: Deployment) -> list[str]:
+    """Return what is unproven of the mechanisms."""
+    caveats = (x.randomizer.caveat for sent in deployment.sent.values() for x in sent)
+    return [*dict.fromkeys(x for x in caveats if x)]
+
+
+def _alone(deployment: Deployment) -> list[str]:
+    """Return a note on memoized answers that nothing but ε₀ protects."""
+    names = [report.name for report in deployment.description.reports if report.needs_no_users]
+    if not names:
+        return []
+    return [
+        f"Shuffling does not protect {', '.join(names)}: users who report on one day and not on "
+        "another leave their memoized answers alone, so that these count with their full eps0. "
+        "Fresh answers, or sending each memoized answer once, cost less (docs/deployments.md)."
+    ]
+
+
+def _sentence_on_report(report: DailyReport) -> str:
+    """Return what users send, such as ``browser: krr(k=40) at eps0 = 1.0, fresh, 1 a day.``."""
+    eps0 = "" if report.eps0 is None else f" at eps0 = {report.eps0!r}"
+    kind = "fresh"
+    if report.is_memoized:
+        kind = f"memoized by {'the same' if report.same_users else 'changing'} users"
+    linked = "" if report.per_day == 1 else ", linked" if report.is_linked else ", not linked"
+    rate = "" if report.rate == 1.0 else f", each sent with probability {report.rate!r}"
+    return f"{report.name}: {report.mechanism}{eps0}, {kind}, {report.per_day} a day{linked}{rate}."
+
+
+def _notes(deployment: Deployment) -> list[str]:
+    """Return what the answer rests on."""
+    dropout, colluding = float(deployment.description.dropout), deployment.description.colluding
+    reports = deployment.description.reports
+    notes = [
+        *map(_sentence_on_report, reports),
+        *_caveats(deployment),
+        *_alone(deployment),
+        "Every shuffle hides everything but its reports: nothing links two of them, be it two "
+        "reports of a day or reports of two days. Values may differ from day to day, except those "
+        "of memoized answers.",
+    ]
+    if dropout or colluding:
+        notes.append(
+            f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
+            "collude. They provide no cover for others: the bounds use the users who are left."
+        )
+    if any(report.rate < 1.0 for report in reports):
+        notes.append(
+            "Each answer of a report with a rate is sent with that probability, drawn afresh and "
+            "in secret. A panel that is drawn once protects less."
+        )
+    if any(report.is_memoized and report.same_users for report in reports):
+        notes.append(
+            "The same users, all of them, send the memoized answers on every day, and their values "
+            "stay the same. Then all days together tell no more than the first one."
+        )
+    if len(deployment.description.groups) > 1:
+        notes.append(
+            "Groups with an eps0 of their own have at least these shares of the users: "
+            f"{_listed_groups(deployment)}. Every user is in one of them, whatever the value, and "
+            "stays in it. The bounds of a group count its members alone. The table is that of the "
+            "group with the largest epsilon, which holds for everybody."
+        )
+    if deployment.is_rounded:
+        notes.append(
+            "Days have so many different n that they are rounded: down for what you can claim, up "
+            "for lower bounds. Both stay valid; they are a few percent further apart."
+        )
+    return notes
+
+
+def _listed_groups(deployment: Deployment) -> str:
+    """Return the groups with their shares and ε₀."""
+    return "; ".join(
+        f"{group.name} {float(group.share)!r} ("
+        + ", ".join(f"{x.name} at eps0 = {x.eps0!r}" for x in group.reports if x.eps0 is not None)
+        + ")"
+        for group in deployment.description.groups
+    )
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _prometheus(
+    description: Path, rows: Sequence[Mapping[str, Any]], delta: float, budget: float | None
+) -> str:
+    """Return the state after the last day in the text format of Prometheus."""
+    last = rows[-1]
+    values = {
+        "epsilon": last["epsilon_upper"],
+        "epsilon_lower_bound": last["epsilon_lower"],
+        "epsilon_without_shuffler": last["without_shuffler"],
+        "days": len(rows),
+        "budget_epsilon": budget,
+    }
+    name = description.stem.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    labels = f'{{deployment="{name}",delta="{delta!r}"}}'
+    lines = []
+    for key, value in values.items():
+        if value is not None:
+            number = "+Inf" if value == math.inf else repr(value)
+            metric = f"shufflebounds_{key}"
+            lines += [f"# HELP {metric} {METRICS[key]}", f"# TYPE {metric} gauge"]
+            lines.append(f"{metric}{labels} {number}")
+    return "\n".join(lines) + "\n"
+
+
+def _require_verifiable(deployment: Deployment) -> None:
+    """Raise ValueError for claims that verify/verify.py cannot check, before they are computed."""
+    for sent in deployment.sent.values():
+        for part in sent:
+            if claim_files.described(part.randomizer) is None:
+                raise ValueError(
+                    f"--claim needs reports that verify/verify.py defines (matrix, "
+                    f"{', '.join(claim_files.VERIFIED)}), got {part.report.name}: "
+                    f"{part.randomizer!r}"
+                )
+            if sum(x[2] for x in part.users) > MAX_CLAIMED_ROUNDS:
+                raise ValueError(
+                    f"--claim needs at most {MAX_CLAIMED_ROUNDS} shuffles of a report, got more of "
+                    f"{part.report.name}"
+                )
+
+
+def _write_claims(path: Path, deployment: Deployment, delta: float) -> str:
+    """Write a claim for each report of each group, and return a sentence on what they prove.
+
+    Each is about the blanket at the smallest n of all days and at its part of δ. Together they
+    prove the sum of their ε at δ, since dominating pairs compose (docs/composition.md, section 1).
+    """
+    claims, sums = [], []
+    for sent in deployment.sent.values():
+        own = [_claim_on(part, delta / len(sent) * (1.0 - 1e-12)) for part in sent]
+        sums.append(math.fsum(claim["eps"] for claim in own) * (1.0 + 1e-12))
+        claims += own
+    or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
+    whom = "of each group " if len(sums) > 1 else ""
+    return (
+        f"The file {path.name} has a claim for each report {whom}at its part of delta and the "
+        f"fewest users; together they prove epsilon = {outward(max(sums), up=True)} by basic "
+        "composition, while verify/verify.py does not prove the smaller epsilon of the answer."
+    )
+
+
+def _claim_on(part: SentReport, delta: float) -> claim_files.Claim:
+    """Return the claim about the blanket of one report."""
+    n, times = min(x[0] for x in part.users), sum(x[2] for x in part.users)
+    mechanism = claim_files.described(part.randomizer)
+    assert mechanism is not None  # since `_require_verifiable`
+    composed = compose([(part.randomizer.blankets().values(), n, times)])
+    eps = reached(lambda: composed.epsilon(delta)).upper
+    margin = CLAIM_MARGIN if times == 1 else 0.0
+    return claim_files.upper("blanket", mechanism, n, delta, eps * (1.0 + margin), times)
