@@ -39,8 +39,10 @@ MOST_WORK = 2.0**27
 MAX_ROOT_STEPS = 30
 # Share of the requested relative width of ε that the series may take at either end.
 SERIES_SHARE = 0.05
-# Smallest and largest relative width of δ that the search for a root asks for.
-FINEST, COARSEST = 1e-11, 0.1
+# Smallest relative width of δ that the search for a root asks for.
+FINEST = 1e-11
+# Largest relative width of δ that the search for a root asks for.
+COARSEST = 0.1
 # Relative width of δ for the first steps to a root.
 ROUGH = 0.02
 ENDS = ("lower", "upper")
@@ -167,36 +169,7 @@ class LossSum(Profile):
             return math.inf
         if self.largest <= 0.0:
             return 0.0
-        goal = max(delta - infinite, 1e-12 * delta)
-        theta, eps, *_ = self.tilt_at_delta(goal)
-        eps = min(max(eps, 0.0), self.largest)
-        # The bound of δ is above `delta` at `low`, unless that is 0, and not at `high`.
-        low, high, previous, rough = 0.0, max(self.largest, 0.0), (math.nan, math.nan), ROUGH
-        for _ in range(MAX_ROOT_STEPS):
-            # Near few atoms log δ may fall far more slowly than with θ.
-            slack = min(max(SERIES_SHARE * rtol * theta * eps, FINEST), COARSEST)
-            enclosure = self.delta(eps, max(slack, rough))
-            value = enclosure.upper if side > 0.0 else enclosure.lower
-            # A rough bound may fail where a finer one does not.
-            is_open = enclosure.lower <= delta < enclosure.upper
-            if (value > delta) == (side < 0.0) or not (rough and is_open):
-                low, high = (eps, high) if value > delta else (low, eps)
-            if high == 0.0:
-                break
-            excess = log(value - infinite) - math.log(goal)
-            width = log(enclosure.upper - infinite) - log(enclosure.lower - infinite)
-            aim = max(slack, min(width, 1.0))
-            is_met = (value <= delta) == (side > 0.0) and not rough
-            rough = 0.0 if is_open or abs(excess) <= 2.0 * max(rough, width) else rough
-            if high - low <= SERIES_SHARE * rtol * high or (is_met and abs(excess) <= 2.0 * aim):
-                break
-            rate = (previous[1] - excess) / (eps - previous[0]) if eps != previous[0] else theta
-            theta = min(max(rate, 0.3 * theta), 3.0 * theta) if math.isfinite(rate) else theta
-            previous = eps, excess
-            eps += (max(min(excess, 50.0), -50.0) + 0.5 * side * aim) / theta
-            if eps <= 0.0 < min(low, previous[0]) or not low < eps < high:
-                eps = 0.5 * (low + high) if low or previous[0] == 0.0 else 0.0
-        return high if side > 0.0 else low
+        return _RootSearch(self, delta, infinite, rtol, side).run()
 
     def tilt_at_delta(self, delta: float) -> Tilt:
         """Return the tilt at the ε at which the finite part of δ(ε) is about `delta`."""
@@ -244,3 +217,76 @@ class LossSum(Profile):
     def guesses(self, delta: FloatArray) -> FloatArray:
         """See `Profile`."""
         return np.array([max(self.tilt_at_delta(x).eps, 0.0) for x in delta.tolist()])
+
+
+class _RootSearch:
+    """A search for a bound of the smallest ε with δ(ε) ≤ `delta`, as `LossSum.root` returns it.
+
+    The bound of δ is above `delta` at ``low``, unless that is 0, and not at ``high``. ``theta`` is
+    about how fast log δ falls at ``eps``, where it is evaluated next, to a relative width of
+    ``rough`` or finer. ``infinite`` is the δ of infinite losses.
+    """
+
+    def __init__(
+        self, loss_sum: LossSum, delta: float, infinite: float, rtol: float, side: float
+    ) -> None:
+        self.loss_sum, self.delta, self.infinite = loss_sum, delta, infinite
+        self.rtol, self.side, self.rough = rtol, side, ROUGH
+        self.goal = max(delta - infinite, 1e-12 * delta)
+        self.theta, eps, *_ = loss_sum.tilt_at_delta(self.goal)
+        self.eps = min(max(eps, 0.0), loss_sum.largest)
+        self.low, self.high = 0.0, max(loss_sum.largest, 0.0)
+        self.previous = math.nan, math.nan
+
+    def run(self) -> float:
+        """Return the bound."""
+        for _ in range(MAX_ROOT_STEPS):
+            # Near few atoms log δ may fall far more slowly than with θ.
+            slack = SERIES_SHARE * self.rtol * self.theta * self.eps
+            slack = min(max(slack, FINEST), COARSEST)
+            enclosure = self.loss_sum.delta(self.eps, max(slack, self.rough))
+            value = enclosure.upper if self.side > 0.0 else enclosure.lower
+            self._narrow(value, enclosure)
+            if self.high == 0.0 or self._is_close(value, enclosure, slack):
+                break
+        return self.high if self.side > 0.0 else self.low
+
+    def _narrow(self, value: float, enclosure: Enclosure) -> None:
+        """Use the bound of δ at ``eps``, unless it is rough and a finer one may not fail."""
+        is_open = enclosure.lower <= self.delta < enclosure.upper
+        if (value > self.delta) != (self.side < 0.0) and self.rough and is_open:
+            return
+        if value > self.delta:
+            self.low = self.eps
+        else:
+            self.high = self.eps
+
+    def _is_close(self, value: float, enclosure: Enclosure, slack: float) -> bool:
+        """Return whether the bound is close enough; if not, choose the next ε."""
+        excess = log(value - self.infinite) - math.log(self.goal)
+        width = log(enclosure.upper - self.infinite) - log(enclosure.lower - self.infinite)
+        aim = max(slack, min(width, 1.0))
+        is_met = (value <= self.delta) == (self.side > 0.0) and not self.rough
+        is_open = enclosure.lower <= self.delta < enclosure.upper
+        if is_open or abs(excess) <= 2.0 * max(self.rough, width):
+            self.rough = 0.0
+        if self.high - self.low <= SERIES_SHARE * self.rtol * self.high:
+            return True
+        if is_met and abs(excess) <= 2.0 * aim:
+            return True
+        self._step(excess, aim)
+        return False
+
+    def _step(self, excess: float, aim: float) -> None:
+        """Choose the next ε, given by how much log δ exceeds the goal."""
+        before, excess_before = self.previous
+        rate = self.theta
+        if self.eps != before:
+            rate = (excess_before - excess) / (self.eps - before)
+        if math.isfinite(rate):
+            self.theta = min(max(rate, 0.3 * self.theta), 3.0 * self.theta)
+        self.previous = self.eps, excess
+        eps = self.eps + (max(min(excess, 50.0), -50.0) + 0.5 * self.side * aim) / self.theta
+        if eps <= 0.0 < min(self.low, self.eps) or not self.low < eps < self.high:
+            eps = 0.5 * (self.low + self.high) if self.low or self.eps == 0.0 else 0.0
+        self.eps = eps

@@ -39,8 +39,10 @@ CELLS_SHARE = 0.4
 ROUNDING_LOSS = 1e-12
 # A bound of the error of what underflows, divided by α − 1.
 UNDERFLOW_ERR = 1e-300
-# Smallest positive ε of the first estimates, in typical losses, and the ratio of the others.
-FIRST_ESTIMATE, ESTIMATES_RATIO = 0.25, 1.15
+# Smallest positive ε of the first estimates, in typical losses.
+FIRST_ESTIMATE = 0.25
+# Ratio of each of the other ε to the one before it.
+ESTIMATES_RATIO = 1.15
 # Number of estimates in the last tenth of the losses, each half as far from the end as the last.
 HALVINGS = 24
 # Most nodes of a pair.
@@ -53,8 +55,10 @@ SMALLEST_CELL = 1e-9
 RARE_SHARE = 1e-3
 # Largest relative width of D that is aimed at at a node.
 WIDEST = 1e-2
-# Most choices of nodes, and the factor of the requested width from one to the next.
-MAX_CHOICES, REFINEMENT = 6, 0.4
+# Most choices of nodes.
+MAX_CHOICES = 6
+# Factor of the requested width from one choice of nodes to the next.
+REFINEMENT = 0.4
 # Share of the width that a choice of nodes may leave, unless it is the last one.
 MAX_REMAINING_SHARE = 0.8
 

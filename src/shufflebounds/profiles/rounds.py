@@ -45,8 +45,10 @@ SMALL_SHARE = 0.05
 LARGEST_GROWTH = 0.2
 # Largest fall of log δ from a node to the next: lines below a curve must not fall below 0.
 LARGEST_FALL = 0.8
-# The same for the estimates that choose the nodes, and how many of them are made at once.
-ROUGH_GROWTH, ROUGH_BLOCK = 0.12, 48
+# The same for the estimates that choose the nodes.
+ROUGH_GROWTH = 0.12
+# Number of these estimates that are made at once.
+ROUGH_BLOCK = 48
 # Most kinks of a curve that are all nodes.
 MAX_KINKS = 1000
 # Most nodes of a kind.
