@@ -25,11 +25,11 @@ from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.profiles.axis_search import (
     MAX_COMPARISONS,
-    Axis,
     AxisSearch,
     Comparison,
     CountAxis,
     Eps0Axis,
+    SearchAxis,
 )
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.mechanism import Parts
@@ -136,7 +136,7 @@ def largest_eps0(
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
     search = _TargetSearch(
         Target(eps, delta),
-        lambda eps0: Deployment.of(mechanism(eps0), n, rounds),
+        lambda eps0: Repetition.of(mechanism(eps0), n, rounds),
         axis,
     )
     eps0 = search.solve(start)
@@ -202,7 +202,7 @@ def fewest_users(
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.rounds(rounds)
-    deployment = Deployment.of(decomposition, 1, rounds)
+    deployment = Repetition.of(decomposition, 1, rounds)
     axis = CountAxis(1, validation.MAX_USERS, 0.0)
     variance = max(map(mean_square, deployment.parts.above))
     numerator = -2.0 * rounds * variance * math.log(delta)
@@ -259,7 +259,7 @@ def most_rounds(
     require_mechanism(decomposition)
     eps, delta, n = validation.eps(eps), validation.delta(delta), validation.users(n)
     rtol = validation.rtol(rtol)
-    deployment = Deployment.of(decomposition, n, 1)
+    deployment = Repetition.of(decomposition, n, 1)
     loss = max(_typical_loss(blanket, n) for blanket in deployment.parts.above)
     # ε is about √(2 T log(1/δ)) times the typical loss of one round.
     start = math.log(-2.0 * math.log(delta)) + 2.0 * (log(loss) - log(eps)) if eps else math.inf
@@ -269,7 +269,7 @@ def most_rounds(
     return search.solve(start)
 
 
-class Deployment(NamedTuple):
+class Repetition(NamedTuple):
     """The mechanism that all users share, the number of users, and the number of rounds."""
 
     mechanism: Decomposition | Randomizer
@@ -278,9 +278,9 @@ class Deployment(NamedTuple):
     parts: Parts
 
     @staticmethod
-    def of(mechanism: Decomposition | Randomizer, n: int, rounds: int) -> Deployment:
+    def of(mechanism: Decomposition | Randomizer, n: int, rounds: int) -> Repetition:
         """Return a deployment; raise ValueError for what is no mechanism."""
-        return Deployment(mechanism, n, rounds, Parts.of(mechanism))
+        return Repetition(mechanism, n, rounds, Parts.of(mechanism))
 
     @property
     def users(self) -> FloatArray:
@@ -297,7 +297,7 @@ class Target(NamedTuple):
 
 
 def compare(
-    target: Target, side: str, deployment: Deployment, expected_margin: float
+    target: Target, side: str, deployment: Repetition, expected_margin: float
 ) -> Comparison:
     """Compare what ``blankets`` or ``datasets`` say of a deployment with a target.
 
@@ -319,7 +319,7 @@ def compare(
     return Comparison(certain_side, 0.5 * (low + high), 0.5 * (high - low))
 
 
-def _margin(target: Target, deployment: Deployment, value: float) -> float:
+def _margin(target: Target, deployment: Repetition, value: float) -> float:
     """Return log(log D / log δ) where δ, or the ε of several rounds, has a value, an estimate."""
     if deployment.rounds == 1:
         return log(log(value) / math.log(target.delta))
@@ -327,7 +327,7 @@ def _margin(target: Target, deployment: Deployment, value: float) -> float:
     return 2.0 * (log(target.eps) - log(value))
 
 
-def _one_round(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
+def _one_round(target: Target, side: str, deployment: Repetition) -> Callable[[float], Enclosure]:
     """Return a function that encloses δ at ε, given a relative width."""
     parts, n = deployment.parts, deployment.users
     if parts.decomposition is not None:
@@ -346,7 +346,7 @@ def _one_round(target: Target, side: str, deployment: Deployment) -> Callable[[f
     return enclose
 
 
-def _many_rounds(target: Target, side: str, deployment: Deployment) -> Callable[[float], Enclosure]:
+def _many_rounds(target: Target, side: str, deployment: Repetition) -> Callable[[float], Enclosure]:
     """Return a function that encloses ε at δ, given a relative width; δ at ε may be far smaller."""
     parts: Sequence[Decomposition] = deployment.parts.above
     if side == "datasets":
@@ -356,7 +356,7 @@ def _many_rounds(target: Target, side: str, deployment: Deployment) -> Callable[
     return lambda rtol: reached(partial(composed.epsilon, target.delta, rtol=rtol))
 
 
-def compare_all_datasets(target: Target, deployment: Deployment) -> Comparison:
+def compare_all_datasets(target: Target, deployment: Repetition) -> Comparison:
     """Compare the bound for all datasets with a target."""
     if deployment.rounds == 1:
         upper = deployment.parts.upper(deployment.users)
@@ -387,7 +387,7 @@ class _TargetSearch:
     """
 
     def __init__(
-        self, target: Target, deployment_at: Callable[[float], Deployment], axis: Axis
+        self, target: Target, deployment_at: Callable[[float], Repetition], axis: SearchAxis
     ) -> None:
         self._target, self._deployment_at, self._axis = target, deployment_at, axis
         # The searches that found the ends.
@@ -429,7 +429,7 @@ class _TargetSearch:
             self._meet_by_all_datasets(self.safe_end)
 
     def _at(
-        self, compare_deployment: Callable[[Deployment, float], Comparison]
+        self, compare_deployment: Callable[[Repetition, float], Comparison]
     ) -> Callable[[float, float], Comparison]:
         """Return a comparison of points of the axis."""
         return lambda point, margin: compare_deployment(self._deployment_at(point), margin)

@@ -35,7 +35,7 @@ from shufflebounds.profiles.mechanism import (
     upper_bound,
 )
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
-from shufflebounds.profiles.rounds import Kind, Rounds, Sums, Target
+from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
 from shufflebounds.protocols.allocation import DEFAULT_CELLS, RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
 
@@ -239,10 +239,10 @@ class _Question(NamedTuple):
         )
 
     @property
-    def target(self) -> Target:
+    def target(self) -> RoundTarget:
         """The question as one about sums of losses."""
         delta, eps = (self.at, math.nan) if self.is_epsilon else (math.nan, self.at)
-        return Target(delta, eps, self.goal)
+        return RoundTarget(delta, eps, self.goal)
 
     def end(self, loss_sum: LossSum, side: float) -> float:
         """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
@@ -281,7 +281,7 @@ class _Search:
     @cached_property
     def is_exact(self) -> bool:
         """Whether both ends bound the same quantity, so that a wide gap is a failure."""
-        kinds = [Kind.of(round_.simple, round_.times) for round_ in self.rounds]
+        kinds = [RoundKind.of(round_.simple, round_.times) for round_ in self.rounds]
         return all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
 
     @property
@@ -326,7 +326,7 @@ class _Search:
 
     def use_sums(self, intervals: Sequence[Interval], question: _Question) -> None:
         """Narrow the ends by discrete losses of all rounds."""
-        kinds = [Kind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
+        kinds = [RoundKind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
         is_exact = all(kind.interval.is_exact for kind in kinds)
         width, target = math.inf, question.target
         if any(kind.interval.is_ordered for kind in kinds):
@@ -553,9 +553,9 @@ class Composed:
         Sums
             Sums of losses above and below those of all rounds.
         """
-        kinds = [Kind.of(x.best if best else x.simple, x.times) for x in self.kinds]
+        kinds = [RoundKind.of(x.best if best else x.simple, x.times) for x in self.kinds]
         deltas = np.geomspace(smallest, max(smallest, LARGEST_PROFILE_DELTA), PROFILE_TARGETS)
-        targets = [Target(delta, math.nan, rtol) for delta in deltas.tolist()]
+        targets = [RoundTarget(delta, math.nan, rtol) for delta in deltas.tolist()]
         return Rounds(kinds).sums_for(targets)
 
     @property
@@ -585,7 +585,7 @@ class Composed:
     def delta_limit(self) -> float:
         """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
         kinds = joined(self.rounds, math.inf)
-        return Rounds([Kind.of(x.simple, x.times) for x in kinds]).delta_limit()
+        return Rounds([RoundKind.of(x.simple, x.times) for x in kinds]).delta_limit()
 
 
 def compose(

@@ -32,7 +32,7 @@ from shufflebounds.core.progress import steps
 from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.losses import Losses
-from shufflebounds.profiles.rounds import Kind, Rounds, Target
+from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget
 from shufflebounds.randomizers.base import Randomizer
 
 if TYPE_CHECKING:
@@ -381,14 +381,16 @@ def _round_losses(
     """
     rounds = [Round(randomizer, n, times) for randomizer, n, times in kinds]
     with suppress(WorkError), budget(BEST_WORK * len(rounds)):
-        return _losses_of_kinds([Kind.of(round_.best, round_.times) for round_ in rounds], delta)
-    return _losses_of_kinds([Kind.of(round_.simple, round_.times) for round_ in rounds], delta)
+        return _losses_of_kinds(
+            [RoundKind.of(round_.best, round_.times) for round_ in rounds], delta
+        )
+    return _losses_of_kinds([RoundKind.of(round_.simple, round_.times) for round_ in rounds], delta)
 
 
-def _losses_of_kinds(kinds: Sequence[Kind], delta: float) -> tuple[RoundLosses, ...]:
+def _losses_of_kinds(kinds: Sequence[RoundKind], delta: float) -> tuple[RoundLosses, ...]:
     # The first pair of datasets is the one with the largest E G². Its first order serves all.
     rounds = Rounds([replace(kind, pairs=kind.pairs[:1]) for kind in kinds])
-    curves = rounds.sums_for([Target(delta, math.nan, LOSSES_RTOL)]).curves
+    curves = rounds.sums_for([RoundTarget(delta, math.nan, LOSSES_RTOL)]).curves
     return tuple(
         RoundLosses(curve.above(), curve.below(orders))
         for curve, orders in zip(curves, rounds.orders()[0], strict=True)

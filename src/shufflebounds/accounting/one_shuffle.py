@@ -31,7 +31,7 @@ class Quantity(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class NamedBounds:
     """Bounds at P points, shape (P,), and the names of the profiles that gave them."""
 
     lower: FloatArray
@@ -44,15 +44,17 @@ class Bounds:
         return Enclosures(np.minimum(self.lower, self.upper), self.upper)
 
 
-def bounds_of(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float | None) -> Bounds:
+def bounds_of(
+    interval: Interval, quantity: Quantity, at: FloatArray, rtol: float | None
+) -> NamedBounds:
     """Return bounds of ε or δ of each curve at a value of the other quantity, (P,)."""
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     if interval.is_exact:
         ends = _ask(interval.upper, quantity, at, goal)
-        return Bounds(ends.lower, ends.upper, ends.names, ends.names)
+        return NamedBounds(ends.lower, ends.upper, ends.names, ends.names)
     lower = _lower_ends(interval, quantity, at, goal)
     upper = _ask(interval.upper, quantity, at, goal, lower.lower)
-    return Bounds(lower.lower, upper.upper, lower.names, upper.names)
+    return NamedBounds(lower.lower, upper.upper, lower.names, upper.names)
 
 
 def _ask(
@@ -87,7 +89,7 @@ def enclosures_of(
     quantity: Quantity,
     points: Sequence[tuple[float, float]],
     rtol: float | None,
-) -> tuple[Enclosures, Bounds]:
+) -> tuple[Enclosures, NamedBounds]:
     """Return enclosures of ε or δ, at the numbers between both floats of each point.
 
     The second value has the names of the profiles that gave them.

@@ -19,7 +19,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
-from shufflebounds.profiles.losses import UNDERFLOW_ERR, Bounds, Lines
+from shufflebounds.profiles.losses import UNDERFLOW_ERR, CurveBounds, Lines
 from shufflebounds.profiles.root_search import LARGEST_EPS
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
@@ -31,7 +31,7 @@ _BLOCK = 24
 _ROUGH = 0.01
 # Share of the smallest δ that the losses of many rounds may neglect.
 _NEGLECTED = 0.1
-# Smallest number of points of a curve: `Profile` continues chords of two neighbouring cells.
+# Smallest number of points of a curve: `SampledProfile` continues chords of two neighbouring cells.
 _MIN_POINTS = 3
 # Typical losses below which the distance of the points does not fall.
 _SMALLEST_SIZE = 1e-9
@@ -41,12 +41,12 @@ _NODE_WIDTH = 0.06
 _ROUNDS_WIDTH = 0.9
 # Most halvings of a bisection. Neighbouring floats end it sooner, but near 0.
 _MAX_BISECTIONS = 120
-# ε below which `Profile.epsilon` does not search: e^ε would underflow.
+# ε below which `SampledProfile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
+class SampledProfile:
     """The larger δ of both directions as a curve, enclosed at ε = iΔ, i = 0, …, K, and between.
 
     Parameters
@@ -237,7 +237,7 @@ class Profile:
         high = min(guess, max(in_cells, after_cells, 0.0) + 64.0 * U)
         return Enclosure(max(0.0, min(low, high)), max(0.0, high))
 
-    def capped(self, bound: Profile) -> Profile:
+    def capped(self, bound: SampledProfile) -> SampledProfile:
         """Return the profile with upper ends that are at most those of another upper bound.
 
         Parameters
@@ -247,7 +247,7 @@ class Profile:
 
         Returns
         -------
-        Profile
+        SampledProfile
             The profile at the same points, and at further points up to the last one of `bound`.
         """
         reach = math.ceil((bound.upper.size - 1) * bound.step / self.step)
@@ -256,14 +256,14 @@ class Profile:
         lower = np.append(self.lower, np.full(new_points, min(self.limit, self.lower[-1])))
         caps = [bound.delta(i * self.step).upper for i in range(upper.size)]
         upper = np.minimum(upper, caps)
-        return Profile(self.step, lower, upper, self.limit, min(self.end, bound.end))
+        return SampledProfile(self.step, lower, upper, self.limit, min(self.end, bound.end))
 
-    def upper_only(self) -> Profile:
+    def upper_only(self) -> SampledProfile:
         """Return the profile without lower ends, as an upper bound of another curve.
 
         Returns
         -------
-        Profile
+        SampledProfile
             The profile with lower ends of 0.
         """
         return replace(self, lower=np.zeros(self.upper.size), limit=0.0)
@@ -279,7 +279,7 @@ class Profile:
     def _lines(self) -> Lines:
         """The lines below the curve in each cell."""
         nodes = np.asarray(self.step * np.arange(self.upper.size))
-        bounds = Bounds(self.lower, self.upper, self.limit)
+        bounds = CurveBounds(self.lower, self.upper, self.limit)
         return Lines.of(nodes, bounds, float(self.lower[0]), float(self.upper[1]))
 
 
@@ -291,7 +291,7 @@ def profile(
     rounds: int = 1,
     smallest: float = 1e-12,
     density: float = 24.0,
-) -> Profile:
+) -> SampledProfile:
     """Enclose δ as a curve in ε, the privacy profile of one round of n users or of several.
 
     For a randomizer it is the mechanism's own curve, the largest one of all its datasets: ``upper``
@@ -315,7 +315,7 @@ def profile(
 
     Returns
     -------
-    Profile
+    SampledProfile
         The curve; ask it for δ, ε, the advantage or the trade-off curve.
 
     Raises
@@ -360,7 +360,7 @@ def _step(composed: Composed, density: float) -> float:
     return round_down(max(math.sqrt(variance), _SMALLEST_SIZE) / density)
 
 
-def _profile_of_single_round(composed: Composed, smallest: float, density: float) -> Profile:
+def _profile_of_single_round(composed: Composed, smallest: float, density: float) -> SampledProfile:
     """Return the profile of one round up to δ of at most `smallest`."""
     [round_] = composed.rounds
     interval, step = round_.best, _step(composed, density)
@@ -376,7 +376,7 @@ def _profile_of_single_round(composed: Composed, smallest: float, density: float
     return _profile(ends, step, floor, limit, composed.largest_loss())
 
 
-def _profile_of_rounds(composed: Composed, smallest: float, density: float) -> Profile:
+def _profile_of_rounds(composed: Composed, smallest: float, density: float) -> SampledProfile:
     """Return the profile of several rounds up to δ of about `smallest`."""
     rtol, step = min(_ROUNDS_WIDTH / density**2, _ROUGH), _step(composed, density)
     try:
@@ -402,7 +402,7 @@ def _profile(
     floor: float,
     limit: float,
     end: float,
-) -> Profile:
+) -> SampledProfile:
     """Return the profile with points up to the first where δ is at most `floor`.
 
     They end earlier if they are too many or cost too much work.
@@ -426,7 +426,7 @@ def _profile(
     upper = np.minimum.accumulate(upper)
     lower = np.append(lower, np.full(missing, limit))
     lower = np.maximum.accumulate(np.maximum(lower, limit)[::-1])[::-1]
-    return Profile(step, np.minimum(lower, upper), upper, limit, end)
+    return SampledProfile(step, np.minimum(lower, upper), upper, limit, end)
 
 
 def advantage(

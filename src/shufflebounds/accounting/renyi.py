@@ -151,7 +151,7 @@ def renyi(
 
     with enclosed_so_far(enclosure_by_simple_bound):
         if isinstance(decomposition, Randomizer):
-            ends, widths = _mechanism_bounds(decomposition, n, orders, goal)
+            ends, widths = _mechanism_divergences(decomposition, n, orders, goal)
             upper = np.minimum(ends[1], simple_upper)
             ends = np.minimum(ends[0], upper), upper
             parts: Collection[Decomposition] = decomposition.blankets().values()
@@ -288,7 +288,7 @@ def _converted(
     return Conversion(no_larger_than_losses(eps), order)
 
 
-def _mechanism_bounds(
+def _mechanism_divergences(
     randomizer: Randomizer, n: int, orders: FloatArray, goal: float
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Return bounds of the mechanism's divergence at orders (O,), and a relative width.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.accounting.profile import Profile, profile
+from shufflebounds.accounting.profile import SampledProfile, profile
 from shufflebounds.cli.answers import (
     MAX_COMPOSED_PAIRS,
     PAIR_BOUNDS,
@@ -76,7 +76,7 @@ class Risk:
     It is the largest risk of several pairs or, with ``least``, the smallest risk of several bounds.
     """
 
-    profiles: Sequence[Profile | Risk]
+    profiles: Sequence[SampledProfile | Risk]
     least: bool = False
 
     def advantage(self) -> Enclosure:
@@ -177,7 +177,7 @@ def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[st
     return risks, bool(symmetric)
 
 
-def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
+def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> SampledProfile:
     """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
     curve = profile(pair, n, rounds=rounds, density=density)

@@ -78,7 +78,7 @@ MAX_INSPECTED = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class CoordinateMoments:
     """Π_i μ_i(p, q) of patterns: those of a row of ``left`` times those of one of ``right``.
 
     Columns are the pairs (``p``, ``q``) with p + q ≤ ``degree``, of which the first, (0, 0), stands
@@ -122,7 +122,7 @@ class Series:
     They may be off by products times ``doubts``.
     """
 
-    moments: Moments
+    moments: CoordinateMoments
     eps: float
     terms: FloatArray
     doubts: FloatArray
@@ -169,7 +169,7 @@ class Series:
 
 
 @lru_cache(maxsize=8)
-def moments(kinds: Kinds, degree: int) -> Moments | None:
+def moments(kinds: Kinds, degree: int) -> CoordinateMoments | None:
     """Return those of all patterns; None if R(x) is 0 in one, or ratios are too far apart."""
     p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
     parts = [_KindSums.of(count, crowds, degree + 1) for count, crowds in kinds]
@@ -187,7 +187,7 @@ def moments(kinds: Kinds, degree: int) -> Moments | None:
     left[:, 0], right[:, 0] = 1.0, 1.0
     largest, ratio = left.max(axis=0) * right.max(axis=0), 1.01 * math.exp(float(logs[1]))
     ends = 1.01 * np.prod([part.ends for part in sums], axis=0)
-    return Moments(left, right, p, q, degree, 1.01 * rel_err, largest, ends, ratio)
+    return CoordinateMoments(left, right, p, q, degree, 1.01 * rel_err, largest, ends, ratio)
 
 
 class _KindSums(NamedTuple):

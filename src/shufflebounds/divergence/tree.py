@@ -147,7 +147,7 @@ def _start(g: Law, n: float) -> _Start | None:
     is_tame = _is_tame(atoms, n)
     first_tame = int(np.argmax(is_tame)) if is_tame.any() else atoms.size
     ceiling, common = (
-        float(_exp_up(log_slack(root(atoms, n), table, law, np.ones(1)))[0])
+        float(_exp_array_up(log_slack(root(atoms, n), table, law, np.ones(1)))[0])
         for law in (0, first_tame)
     )
     return _Start(atoms, table, is_tame, ceiling, common, _rare_draw_estimate(atoms, n))
@@ -370,10 +370,10 @@ def _weighted(nodes: Nodes, low: FloatArray, high: FloatArray) -> tuple[FloatArr
     err = nodes.weight_err + 16.0 * U * (1.0 + np.abs(nodes.log_weight) + ends)
     lowest, highest = nodes.log_weight - err + low, nodes.log_weight + err + high
     down = np.where(lowest < -700.0, 0.0, np.exp(np.clip(lowest, -700.0, 700.0)) * (1.0 - 8.0 * U))
-    return down, _exp_up(highest)
+    return down, _exp_array_up(highest)
 
 
-def _exp_up(x: FloatArray) -> FloatArray:
+def _exp_array_up(x: FloatArray) -> FloatArray:
     """Return e^x, at least 10⁻³⁰⁰ and finite, correct up to a relative 10⁻¹²."""
     return np.exp(np.clip(x, -690.0, 709.0))
 

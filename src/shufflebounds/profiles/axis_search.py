@@ -51,7 +51,7 @@ NO_COMPARISON = Comparison(0, 0.0, math.inf)
 
 
 @dataclass(frozen=True)
-class Axis(ABC):
+class SearchAxis(ABC):
     """An axis between its least and its most private point, searched to a width of ``rtol``."""
 
     least_private: float
@@ -90,7 +90,7 @@ class Axis(ABC):
 
 
 @dataclass(frozen=True)
-class LossAxis(Axis):
+class LossAxis(SearchAxis):
     """ε as an axis, of positive numbers."""
 
     def scale(self, point: float) -> float:
@@ -98,16 +98,16 @@ class LossAxis(Axis):
         return 2.0 * math.log(point)
 
     def point(self, y: float) -> float:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return self._clip(math.exp(0.5 * y))
 
     def resolution(self, y: float) -> float:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return 0.8 * self.rtol
 
 
 @dataclass(frozen=True)
-class Eps0Axis(Axis):
+class Eps0Axis(SearchAxis):
     """ε₀ as an axis.
 
     ``are_composed`` says that several rounds are compared, which take much longer.
@@ -120,11 +120,11 @@ class Eps0Axis(Axis):
         return -point - 2.0 * log(-math.expm1(-0.5 * point))
 
     def point(self, y: float) -> float:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return self._clip(max(-y, 0.0) + 2.0 * math.log1p(math.exp(-0.5 * abs(y))))
 
     def resolution(self, y: float) -> float:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         if not self.are_composed:
             return 0.9 * self.rtol
         # A distance that the width of ε₀ does not require would take too long.
@@ -133,7 +133,7 @@ class Eps0Axis(Axis):
 
 
 @dataclass(frozen=True)
-class CountAxis(Axis):
+class CountAxis(SearchAxis):
     """Numbers of users, or of rounds, as an axis of integers; a width of 1 is always enough."""
 
     def scale(self, point: float) -> float:
@@ -141,15 +141,15 @@ class CountAxis(Axis):
         return self._sign * math.log(point)
 
     def point(self, y: float) -> int:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return int(self._clip(round(math.exp(min(self._sign * y, LARGEST_LOG_COUNT)))))
 
     def resolution(self, y: float) -> float:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return max(0.4 * self.rtol, 0.5 * math.exp(-self._sign * y))
 
     def is_narrow(self, unsafe_end: float, safe_end: float) -> bool:
-        """See `Axis`."""
+        """See `SearchAxis`."""
         return abs(safe_end - unsafe_end) <= 1 or super().is_narrow(unsafe_end, safe_end)
 
     def enclosure(self, unsafe_end: float | None, safe_end: float | None) -> Enclosure:
@@ -177,7 +177,7 @@ class AxisSearch:
     search ends where the safe end is close to the estimated root.
     """
 
-    def __init__(self, axis: Axis, ends: tuple[float, float] | None = None) -> None:
+    def __init__(self, axis: SearchAxis, ends: tuple[float, float] | None = None) -> None:
         self.axis, self._is_one_sided = axis, ends is not None
         self.unsafe_end: float | None = None if ends is None else ends[0]
         self.safe_end: float | None = None if ends is None else ends[1]

@@ -66,7 +66,7 @@ class Losses:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class CurveBounds:
     """Bounds of H(x) = D(P‖xQ) of one order of a pair at the nodes, (K + 1,), and in the limit.
 
     ``limit`` ≥ 0 is a lower bound of H(∞).
@@ -111,7 +111,7 @@ def losses_above(nodes: FloatArray, upper: FloatArray) -> Losses:
     )
 
 
-def losses_below(nodes: FloatArray, forward: Bounds, backward: Bounds) -> Losses | None:
+def losses_below(nodes: FloatArray, forward: CurveBounds, backward: CurveBounds) -> Losses | None:
     """Return a pair below every (P, Q) with D(P‖xQ) within `forward` and D(Q‖xP) within `backward`.
 
     `nodes` ascend from 0; there are three or more. The answer is None if the bounds leave no room
@@ -232,7 +232,7 @@ class _Polygon:
     limit: float
 
     @staticmethod
-    def of(nodes: FloatArray, bounds: Bounds, middle: float, reverse_upper: float) -> _Polygon:
+    def of(nodes: FloatArray, bounds: CurveBounds, middle: float, reverse_upper: float) -> _Polygon:
         """Return the polygon for one order; the arguments are those of `Lines.of`."""
         lines = Lines.of(nodes, bounds, middle, reverse_upper)
         losses = lines.kinks()
@@ -309,7 +309,7 @@ class Lines:
     sizes: tuple[FloatArray, FloatArray]
 
     @staticmethod
-    def of(nodes: FloatArray, bounds: Bounds, middle: float, reverse_upper: float) -> Lines:
+    def of(nodes: FloatArray, bounds: CurveBounds, middle: float, reverse_upper: float) -> Lines:
         """Return the lines for one order.
 
         `middle` is a lower bound of H(1), `reverse_upper` an upper bound of the reverse order's

@@ -18,7 +18,7 @@ from shufflebounds.profiles.losses import SMALLEST, Losses, curve, curve_err, hu
 
 
 @dataclass(frozen=True, eq=False)
-class _Half:
+class _UpperHalf:
     """Masses at positive losses, and of infinite loss, with a curve above bounds at x ≥ 1.
 
     ``height`` is the curve at x = 1, with a relative error of at most ``err``.
@@ -31,7 +31,7 @@ class _Half:
     err: float
 
     @staticmethod
-    def of(nodes: FloatArray, bound: FloatArray) -> _Half:
+    def of(nodes: FloatArray, bound: FloatArray) -> _UpperHalf:
         """Return the half whose curve connects the vertices of the convex hull of the bounds."""
         vertices = hull(np.expm1(nodes), bound)
         losses, bound = nodes[vertices], bound[vertices]
@@ -41,7 +41,7 @@ class _Half:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(bound > 0.0, bound / (heights * (1.0 - err)), 0.0)
         factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
-        return _Half(
+        return _UpperHalf(
             losses[1:], masses * factor, infinite * factor, float(heights[0]) * factor, err
         )
 
@@ -59,7 +59,7 @@ def losses_above_order(nodes: FloatArray, upper: FloatArray, reverse: FloatArray
     chords = np.tanh(0.5 * beyond) + (forward[1:] + backward[1:]) / (1.0 + np.exp(beyond))
     height = min(float(forward[0]), float(backward[0]), float(chords.min()) * (1.0 + 16.0 * U))
     forward[0] = backward[0] = height
-    right, left = _Half.of(nodes, forward), _Half.of(nodes, backward)
+    right, left = _UpperHalf.of(nodes, forward), _UpperHalf.of(nodes, backward)
     # P must not have less mass than Q, so the right half may not be lower than the left one.
     share = max(1.0, left.height / right.height * (1.0 + right.err + left.err + 64.0 * U))
     masses, infinite = right.masses * share, right.infinite * share

@@ -23,7 +23,7 @@ from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.loss_sum import LossSum, Tilt
 from shufflebounds.profiles.losses import (
     EQUAL,
-    Bounds,
+    CurveBounds,
     Losses,
     losses_above,
     losses_below,
@@ -67,7 +67,7 @@ SMALLEST_SENSITIVITY = 0.1
 MAX_CHOICES = 4
 
 
-class Target(NamedTuple):
+class RoundTarget(NamedTuple):
     """A question: ε at ``delta``, or δ at ``eps`` if ``delta`` is NaN, to a relative width."""
 
     delta: float
@@ -98,7 +98,7 @@ Orders = tuple[Direction, Direction]
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class RoundKind:
     """Rounds of one kind: the interval of one of them, and how many there are.
 
     ``pairs`` are the pairs of datasets of the lower profile, in one order.
@@ -109,9 +109,9 @@ class Kind:
     pairs: tuple[Orders, ...]
 
     @staticmethod
-    def of(interval: Interval, times: int) -> Kind:
+    def of(interval: Interval, times: int) -> RoundKind:
         """Return a kind of rounds; the lower profile is the largest of pairs of datasets."""
-        return Kind(interval, times, tuple(dataset_pairs(interval.lower)))
+        return RoundKind(interval, times, tuple(dataset_pairs(interval.lower)))
 
     @property
     def has_gap(self) -> bool:
@@ -180,16 +180,16 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
 
 
 @dataclass(eq=False)
-class Curve:
+class RoundCurve:
     """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend.
 
     ``upper`` has a row for each order of the two datasets if rounds have the same order, else one.
     """
 
-    kind: Kind
+    kind: RoundKind
     nodes: FloatArray = field(default_factory=lambda: np.zeros(0))
     upper: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
-    pairs: dict[Direction, Bounds] = field(default_factory=dict)
+    pairs: dict[Direction, CurveBounds] = field(default_factory=dict)
     exact: dict[Direction, Losses] = field(default_factory=dict)
     estimates: Points = (np.zeros(0), np.zeros(0))
 
@@ -221,13 +221,13 @@ class Curve:
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
             ends = enclosures_at(direction, nodes, rtol, level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
-            known = self.pairs.get(direction, Bounds(np.zeros(0), np.zeros(0)))
+            known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
             limit = min(float(direction.limits[0]), float(ends.upper.min(initial=math.inf)))
             lower, upper = (
                 np.concatenate(x)[order]
                 for x in ((known.lower, ends.lower), (known.upper, ends.upper))
             )
-            self.pairs[direction] = Bounds(lower, upper, limit)
+            self.pairs[direction] = CurveBounds(lower, upper, limit)
         upper = largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
             parts, floor = self.kind.upper_parts, np.maximum(largest[0], level)
@@ -270,7 +270,7 @@ class Curve:
     def below_largest(self) -> Losses | None:
         """Return losses below the largest curve of all pairs in both orders."""
         bounds = list(self.pairs.values())
-        largest = Bounds(
+        largest = CurveBounds(
             np.max([x.lower for x in bounds], axis=0),
             np.max([x.upper for x in bounds], axis=0),
             max(x.limit for x in bounds),
@@ -282,7 +282,7 @@ class Curve:
 class Rounds:
     """Rounds of several kinds."""
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[RoundKind]
 
     @property
     def is_symmetric(self) -> bool:
@@ -319,7 +319,7 @@ class Rounds:
         ]
         return -math.expm1(min(logs)) * (1.0 - 1e-12)
 
-    def sums(self, target: Target) -> Iterator[Sums]:
+    def sums(self, target: RoundTarget) -> Iterator[Sums]:
         """Yield sums of losses above and below those of all rounds, closer and closer together."""
         curves = self._curves(target.rtol)
         for _ in range(MAX_CHOICES):
@@ -330,27 +330,27 @@ class Rounds:
                 break
             target = target._replace(rtol=REFINEMENT * target.rtol)
 
-    def sums_for(self, targets: Sequence[Target]) -> Sums:
+    def sums_for(self, targets: Sequence[RoundTarget]) -> Sums:
         """Return sums of losses that serve several targets."""
         curves = self._curves(min(target.rtol for target in targets))
         for target in targets:
             self._add_nodes(curves, target)
         return Sums(self, curves)
 
-    def _curves(self, rtol: float) -> list[Curve]:
+    def _curves(self, rtol: float) -> list[RoundCurve]:
         """Return the curves of the kinds, with their kinks if these are few."""
-        curves = [Curve(kind) for kind in self.kinds]
+        curves = [RoundCurve(kind) for kind in self.kinds]
         for curve in curves:
             curve.use_kinks(rtol)
         return curves
 
-    def _add_nodes(self, curves: Sequence[Curve], target: Target) -> None:
+    def _add_nodes(self, curves: Sequence[RoundCurve], target: RoundTarget) -> None:
         """Add the nodes that a target needs to curves that have others than their kinks."""
         for curve in curves:
             if not curve.nodes.size:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x in curves]
-        plan = Plan.of(points, [kind.times for kind in self.kinds], target)
+        plan = NodePlan.of(points, [kind.times for kind in self.kinds], target)
         plans = list(zip(curves, *plan, strict=True))
         for curve, nodes, rtol, level in steps(plans, "losses of rounds"):
             if not curve.exact:
@@ -363,7 +363,7 @@ class Sums:
     """The sums of losses that curves give."""
 
     rounds: Rounds
-    curves: Sequence[Curve]
+    curves: Sequence[RoundCurve]
 
     @property
     def are_exact(self) -> bool:
@@ -426,7 +426,7 @@ def estimated_curve(profile: Profile) -> Points:
     return eps[: last + 1], heights[: last + 1]
 
 
-class Plan(NamedTuple):
+class NodePlan(NamedTuple):
     """Nodes for each kind, the relative widths to aim at there, and the δ beyond the last."""
 
     nodes: list[FloatArray]
@@ -434,7 +434,7 @@ class Plan(NamedTuple):
     levels: list[float]
 
     @staticmethod
-    def of(points: Sequence[Points], times: Sequence[int], target: Target) -> Plan:
+    def of(points: Sequence[Points], times: Sequence[int], target: RoundTarget) -> NodePlan:
         """Return the fewest nodes for a target, given estimates of the curves.
 
         With a density q of tilted losses at L, nodes at distances w lower or raise log δ by
@@ -467,7 +467,7 @@ class Plan(NamedTuple):
             np.clip(share / sum_of_influences + share / (count * x), 1e-10, WIDEST)
             for x in influences
         ]
-        return Plan(nodes, rtols, levels)
+        return NodePlan(nodes, rtols, levels)
 
 
 def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) -> FloatArray:

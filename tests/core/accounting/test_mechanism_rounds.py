@@ -17,7 +17,7 @@ from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.profiles.rounds import Curve, Kind
+from shufflebounds.profiles.rounds import RoundCurve, RoundKind
 from shufflebounds.protocols.base import SingleMessage
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
@@ -101,7 +101,7 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     rows = rng.dirichlet([6.0, 6.0], size=2 + seed % 2)
     if seed == 3:
         rows = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
-    curve = Curve(Kind.of(Round(sb.MatrixRandomizer(rows), n, 2).best, 2))
+    curve = RoundCurve(RoundKind.of(Round(sb.MatrixRandomizer(rows), n, 2).best, 2))
     nodes = step * np.arange(24.0)
     curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
     losses = curve.above()
@@ -119,7 +119,7 @@ def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
     joint = sb.Joint([sb.BLH(1.0)] * 3)
     crowds = both_directions(joint.crowds())
     assert len(crowds) == 3
-    curve = Curve(Kind.of(Round(joint, 10_000, 2).best, 2))
+    curve = RoundCurve(RoundKind.of(Round(joint, 10_000, 2).best, 2))
     nodes = 0.01 * np.arange(12.0)
     curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
     for eps, bound in zip(nodes.tolist(), curve.largest, strict=True):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import decompositions, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.profile import Profile, advantage, profile
+from shufflebounds.accounting.profile import SampledProfile, advantage, profile
 
 
 @given(st.data(), st.integers(1, 3))
@@ -110,7 +110,9 @@ def test_trade_off_of_no_information_is_not_undercut():
 
 def test_trade_off_beyond_floats():
     """e^ε of the last points overflows; without false positives f is 1 − H there."""
-    found = Profile(300.0, np.array([1.0, 1.0, 0.75, 0.5]), np.array([1.0, 1.0, 0.75, 0.5]), 0.25)
+    found = SampledProfile(
+        300.0, np.array([1.0, 1.0, 0.75, 0.5]), np.array([1.0, 1.0, 0.75, 0.5]), 0.25
+    )
     ends = found.false_negatives(0.0)
     assert 0.5 - 1e-12 <= ends.lower <= 0.5
     assert ends.upper >= 0.75  # beyond, H may fall to its limit
@@ -119,7 +121,7 @@ def test_trade_off_beyond_floats():
 def test_a_curve_at_its_limit():
     """H(x) = 1 − x/2 until x = 1 and ½ beyond: the smallest ε with δ(ε) ≤ ½ is 0."""
     half = np.full(4, 0.5)
-    assert Profile(0.5, half, half, 0.5).epsilon(0.5).lower <= 0.0
+    assert SampledProfile(0.5, half, half, 0.5).epsilon(0.5).lower <= 0.0
 
 
 def test_advantage_is_total_variation():

@@ -15,7 +15,7 @@ from shufflebounds.divergence.enumeration import outcomes
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.losses import Losses, losses_above, losses_of
-from shufflebounds.profiles.rounds import Curve, Kind, Rounds, Target
+from shufflebounds.profiles.rounds import RoundCurve, RoundKind, Rounds, RoundTarget
 
 ROUNDING = mpmath.mpf(10) ** -14
 
@@ -32,7 +32,7 @@ def curve(losses, eps):
 
 def curve_at(decomposition, n, nodes):
     """The enclosures of a decomposition at the nodes, in both orders."""
-    found = Curve(Kind.of(pair(decomposition, np.array([float(n)])), 1))
+    found = RoundCurve(RoundKind.of(pair(decomposition, np.array([float(n)])), 1))
     found.add(nodes, np.full(nodes.size, 1e-6), 0.0)
     return found
 
@@ -215,6 +215,6 @@ def test_equal_rounds_are_joined_however_they_are_written():
 
 def test_nodes_are_few():
     """A month of a mechanism takes a hundred or two."""
-    kind = Kind.of(pair(sb.KRR(10, 4.0).blanket(), np.array([1e5])), 30)
-    sums = next(Rounds([kind]).sums(Target(1e-6, math.nan, 1e-3)))
+    kind = RoundKind.of(pair(sb.KRR(10, 4.0).blanket(), np.array([1e5])), 30)
+    sums = next(Rounds([kind]).sums(RoundTarget(1e-6, math.nan, 1e-3)))
     assert sums.curves[0].nodes.size < 250
