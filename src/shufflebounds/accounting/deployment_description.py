@@ -261,7 +261,7 @@ def _days(content: Mapping[str, Any], days: Days | None) -> list[tuple[str, int]
     given = [key for key in ("users", "days") if key in content]
     if days is not None:
         if given:
-            raise ValueError(f"{given[0]} must be left out beside a list of days")
+            raise ValueError(f"{given[0]} must be left out if there is a list of days")
         return _ordered([_day(*day) for day in validation.pairs("days", days, "(date, n)")])
     if len(given) < 2:
         missing = "days" if "users" in content else "users"

@@ -17,7 +17,7 @@ are e to the largest distance of any input from either (docs/variation-ratio.md,
 
 `published_vector_bits` is the reduction of vectors of randomized bits by Wang et al. (Appl. Sci.
 15(3), 2025), which is no proven bound. Their Theorem 1 takes the total variation of s flipped bits
-for β. It is, but at such a β the reduction is no bound (docs/variation-ratio.md); the tests have a
+for β. It is, but at such a β the reduction is not a bound (docs/variation-ratio.md); the tests have a
 dataset that exceeds it.
 """
 

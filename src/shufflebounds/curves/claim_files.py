@@ -14,7 +14,7 @@ from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Subsampled
 
-# The mechanisms that the program defines, and what a claim says of each beside ε₀.
+# The mechanisms that the program defines, and what a claim says of each besides ε₀.
 VERIFIED: Mapping[str, tuple[str, ...]] = {
     "krr": ("k",),
     "duchi": (),

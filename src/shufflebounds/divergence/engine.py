@@ -93,7 +93,7 @@ class Goals:
         return Goals(*(x[rows] for x in vars(self).values()))
 
     def beside(self, part: FloatArray) -> Goals:
-        """Return the goals for what D has beside a `part` of it, (P,)."""
+        """Return the goals for the rest of D besides a `part` of it, (P,)."""
         return replace(self, delta=np.where(self.delta > part, self.delta - part, np.nan))
 
     def floor(self) -> FloatArray:

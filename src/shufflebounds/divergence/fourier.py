@@ -38,7 +38,7 @@ from shufflebounds.divergence.window import LOSS_SHARE, SHUFFLE, Chernoff, Kerne
 
 # Default limit of the work for a point: modes, times components and `MODE_COST`.
 MOST_WORK = 2.0**28
-# What a mode costs beside its components, in components. Speed only.
+# What a mode costs besides its components, in components. Speed only.
 MODE_COST = 50
 # Share of the work limit for the first window, which tells how much smoothing costs.
 FIRST_SHARE = 0.1
