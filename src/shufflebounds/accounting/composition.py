@@ -316,7 +316,7 @@ class _Search:
         width, rtol = question.goal, ALL_DATASETS_RTOL
         if len(self.rounds) > MAX_KINDS:
             width, rtol = 2.0 * width, ALL_DATASETS_RTOL_OF_MANY_KINDS
-        if self.enclosure.relative_width <= width:
+        if self.enclosure.relative_width <= width or self.enclosure.upper <= validation.MIN_DELTA:
             return
         if len(self.rounds) > MAX_KINDS:
             self.rounds = joined(self.rounds, USERS_RATIO_OF_ALL_DATASETS)
