@@ -112,7 +112,8 @@ def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
 @pytest.mark.parametrize(("share", "text"), [(0.01, "0.01"), (1, "1")])
 def test_a_delta_that_depends_on_n_is_told_as_such(share, text):
     found = layout(grid("upper"), setting={"delta": {"over_n": share}})
-    assert found.panels[0][0].setting == rf"low $\varepsilon_0$ = 0.1, $\delta$ = ${text}/n$"
+    delta = rf"$\delta$ = ${text}/n$"
+    assert found.panels[0][0].setting == (r"low $\varepsilon_0$ = 0.1", delta)
 
 
 def test_lines_tell_the_settings_that_they_do_not_share():
@@ -125,7 +126,7 @@ def test_lines_tell_the_settings_that_they_do_not_share():
         r"blanket, $\delta$ = $10^{-8}$",
     ]
     assert found.panels[0][0].subject == "10-RR"
-    assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
+    assert found.panels[0][0].setting == (r"low $\varepsilon_0$ = 0.1",)
 
 
 def test_ratios_are_called_like_the_line_that_others_are_divided_by():

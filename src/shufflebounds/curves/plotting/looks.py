@@ -16,6 +16,8 @@ MAX_LINES = 6
 # Colours of what is no line: the band between two bounds, grid lines, text.
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
+# The line at a ratio of 1.
+UNIT = "#a8a8a8"
 INK = "#262626"
 # The darkest and the lightest colour of maps; text on either keeps a contrast of 4.5.
 MAP_COLOR = "#5f8fd0"

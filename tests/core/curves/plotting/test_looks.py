@@ -243,7 +243,7 @@ def test_every_image_names_its_mechanisms_and_settings(paper, name):
                 curve = papers()[paper].curves[line.curve]
                 for key, symbol in {"eps0": r"\varepsilon_0", "delta": r"\delta"}.items():
                     if key in curve.setting.given():
-                        assert f"${symbol}$ = " in panel.setting
+                        assert f"${symbol}$ = " in ", ".join(panel.setting)
                 if not panel.subject and curve.bound.knows_mechanism:
                     if isinstance(curve.reports, Messages):
                         # Lines name what is calibrated.
