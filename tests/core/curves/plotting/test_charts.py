@@ -113,8 +113,7 @@ def test_panels_and_curves_are_called_as_in_the_printed_figure():
     assert (shown["title"], shown["caption"], shown["axis"]) == ("A figure", "A caption.", "n")
     names = ["upper bound", "clone", "blanket, Hoeffding (not proven)", "lower bound"]
     assert [part["title"] for part in shown["panels"]] == [
-        f"({letter}) ε₀ = {eps0}"
-        for letter, eps0 in zip("abcd", (0.1, 4, 0.1, 4), strict=True)
+        f"({letter}) ε₀ = {eps0}" for letter, eps0 in zip("abcd", (0.1, 4, 0.1, 4), strict=True)
     ]
     assert shown["source"] == "10-RR, δ = 10⁻⁶"
     assert all(part["rows"] == names for part in shown["panels"])
