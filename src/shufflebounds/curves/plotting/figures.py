@@ -41,6 +41,8 @@ PAGE_WIDTH = 7.16
 PANEL_HEIGHT = 1.75
 # The same of a row that is the only one, beside which all names must fit.
 LONE_PANEL_HEIGHT = 2.2
+# Height in inches of what stands above and below the axes of a panel, about.
+PANEL_EDGE = 0.4
 # Height of a row of a map in inches.
 CELL_HEIGHT = 0.2
 # Sizes of type in points.
@@ -177,7 +179,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
         sharex=False if sheet.is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
     )
-    label_height = row_height - MAP_EDGE * sheet.is_map
+    label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
     beside = 0.5 if sheet.is_map or width == COLUMN_WIDTH else LABEL_WIDTH + 0.5
     for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
         for j, (ax, view) in enumerate(zip(axes, views, strict=True)):
