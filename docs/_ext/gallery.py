@@ -76,7 +76,8 @@ def overview(papers: Iterable[plan.Paper]) -> str:
 
 def _add_overview(_: Sphinx, page: str, source: list[str]) -> None:
     if page == "gallery":
-        source[0] += overview(planned().papers.values())
+        above, heading, below = source[0].partition("## In the repository\n")
+        source[0] = f"{above}{overview(planned().papers.values())}\n{heading}{below}"
 
 
 def _pages_of(paper: plan.Paper) -> list[str]:

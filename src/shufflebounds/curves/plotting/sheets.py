@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shufflebounds.bounds.base import Kind
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
@@ -276,7 +277,10 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
 
 
 def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
-    """The sheet of curves of one quantity in one panel, where each is called like its bound."""
+    """The sheet of curves of one quantity in one panel, where each is called like its bound.
+
+    Below it, those of ε are divided by the lower bound, if it is among them.
+    """
     first = curves[0].specification
     bounds = [curve.specification.bound for curve in curves]
     lines = [
@@ -284,7 +288,13 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
         for bound, curve in zip(bounds, curves, strict=True)
     ]
     panel = Panel("", tuple(equations(first.setting.given())), tuple(lines))
-    layout = Layout(title, ((panel,),), quantity=first.quantity, x=first.axis.name)
+    panels = [(panel,)]
+    divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
+    if first.quantity == "epsilon" and len(divisors) == 1 < len(curves):
+        panels.append((replace(panel, divisor=divisors[0]),))
+    layout = Layout(
+        title, tuple(panels), quantity=first.quantity, x=first.axis.name, divisor="lower bound"
+    )
     return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
 
 
@@ -433,19 +443,23 @@ class TradeOffLine:
 
 
 def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
-    """False negatives on the left; on the right, what attacks find at few false positives."""
+    """What attacks gain over a guess: the difference of both rates, and their ratio where few.
+
+    A guess has as many true positives as false ones, and the plain rates of a small risk would all
+    lie on one line.
+    """
     rates = np.linspace(0.0, 1.0, TRADE_OFF_POINTS)
     rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)
     guess = Line("a guess", line_look("guess"))
-    missed = [(guess, Drawn.line(rates, 1.0 - rates))]
-    detected = [(guess, Drawn.line(rare, rare))]
+    gained = [(guess, Drawn.line(rates, np.zeros_like(rates)))]
+    ratios = [(guess, Drawn.line(rare, np.ones_like(rare)))]
     for line in lines:
         drawn_line = Line(line.label, line_look(line.bound))
         kind = "lower" if line.bound == "lower" else "upper"
-        missed.append((drawn_line, Drawn.line(rates, line.at(rates), kind)))
-        detected.append((drawn_line, Drawn.line(rare, 1.0 - line.at(rare), kind)))
+        gained.append((drawn_line, Drawn.line(rates, 1.0 - rates - line.at(rates), kind)))
+        ratios.append((drawn_line, Drawn.line(rare, (1.0 - line.at(rare)) / rare, kind)))
     views = [
-        View((), missed, "rate of false negatives"),
-        View((), detected, "rate of true positives", x_log=True, y_log=True),
+        View((), gained, "true positives − false positives"),
+        View((), ratios, "true / false positives", x_log=True, y_log=True, is_ratio=True),
     ]
-    return Sheet(title, [views], "rate of false positives", "α", "β")
+    return Sheet(title, with_letters([views]), "rate of false positives", "α", "β")
