@@ -289,6 +289,35 @@ def test_a_figure_that_is_alone_is_open(chromium, tmp_path):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("page", [("curves", 390), ("curves", 1440)], indirect=True)
+def test_names_stand_beside_the_last_panel_of_a_row(page):
+    names = page.locator(".mark-text.role-mark text").all_text_contents()
+    rows = 4 if page.viewport_size["width"] < 500 else 2
+    assert len(names) == 4 * rows
+    assert {"upper bound", "clone", "lower bound"} < set(names)
+    if rows == 2:
+        page.get_by_role("checkbox", name="clone").uncheck()
+        page.wait_for_function(
+            "document.querySelectorAll('.mark-text.role-mark text').length === 6"
+        )
+
+
+@pytest.mark.browser
+def test_titles_are_broken_in_a_narrow_window(chromium, tmp_path):
+    subject = "10-RR, RAPPOR and Laplace together, and a few more of them"
+    panels = [panel(line("upper", regime=r), subject=subject, setting=[r]) for r in EPS0]
+    layout = row(*panels[:2], panel(line("upper"), subject="another"))
+    path = tmp_path / "page.html"
+    path.write_text(charts.page({"Paper": {"fig": charts.chart(of_curves(data(layout), layout))}}))
+    for width in (390, 768):
+        with browsers.opened(chromium, path.as_uri(), {"width": width, "height": 800}) as page:
+            page.locator("details[data-drawn=yes]").wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            chart = page.locator("details[open] svg").first.bounding_box()
+            assert chart["width"] > 0.8 * width
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("page", [("maps", 390)], indirect=True)
 def test_maps_show_their_numbers(page):
     numbers = page.locator(".mark-text.role-mark text").all_text_contents()
