@@ -152,11 +152,14 @@ def _panel(
     view: View, i: int, sheet: Sheet, row: Sequence[View], styles: Mapping[str, Any]
 ) -> alt.LayerChart:
     """A band, lines, their markers and names, and the point that is nearest to the pointer."""
+    x_scale = _scale(view.x_log)
+    if view.x_limits:
+        x_scale.domain = list(view.x_limits)
     x = alt.X(
         "x:Q",
         title=plain(sheet.x_label),
-        scale=_scale(view.x_log),
-        axis=_axis("x", np.concatenate([curve.x for _, curve in view.lines]), view),
+        scale=x_scale,
+        axis=_axis("x", view.shown_x(), view),
     )
     y_scale = _scale(view.y_log)
     shown_y = _shown_y(view, row, sheet)

@@ -274,7 +274,7 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
 
     Lower bounds lie below all else, thin lines over thick ones, and dots over all.
     """
-    _scale(ax, "x", np.concatenate([curve.x for _, curve in view.lines]), view.x_log)
+    _scale(ax, "x", view.shown_x(), view.x_log)
     y = np.concatenate([view.shown_y() for view in views])
     _scale(ax, "y", y, view.y_log, view.is_ratio)
     if view.band:
@@ -293,6 +293,8 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
         )
     if view.is_ratio:
         ax.axhline(1.0, color=UNIT, linewidth=0.8, zorder=0.9)
+    if view.x_limits:
+        ax.set_xlim(view.x_limits)
     if view.y_limits:
         ax.set_ylim(view.y_limits)
 

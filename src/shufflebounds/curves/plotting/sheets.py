@@ -120,7 +120,7 @@ class View:
         Its parts: what panels have in common is said once.
     lines
         In drawing order, each as it is drawn in the end.
-    y_label, x_log, y_log, y_limits
+    y_label, x_log, y_log, x_limits, y_limits
         The axes; limits are None if they follow from the data.
     is_ratio
         Whether all curves are divided by one of them.
@@ -143,6 +143,7 @@ class View:
     y_label: str
     x_log: bool = False
     y_log: bool = False
+    x_limits: Limits | None = None
     y_limits: Limits | None = None
     is_ratio: bool = False
     band: tuple[Drawn, Drawn] | None = None
@@ -155,6 +156,12 @@ class View:
         """Whether any point of a curve lies within the limits of the y axis."""
         low, high = self.y_limits or (-math.inf, math.inf)
         return bool(((curve.y >= low) & (curve.y <= high)).any())
+
+    def shown_x(self) -> FloatArray:
+        """Return what the x axis shows: its limits or all curves."""
+        if self.x_limits:
+            return np.array(self.x_limits)
+        return np.concatenate([curve.x for _, curve in self.lines])
 
     def shown_y(self) -> FloatArray:
         """Return what the y axis shows: its limits or all curves, and 1 on an axis of ratios."""
@@ -362,7 +369,7 @@ def _as_drawn(line: Line, curve: Drawn) -> Line:
 def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
     """A panel of lines; ValueError where a divisor has another axis than a curve."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
-    y_label, y_limits = Y_LABELS[layout.quantity, layout.transform], None
+    y_label, x_limits, y_limits = Y_LABELS[layout.quantity, layout.transform], None, None
     if panel.divisor:
         lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
         quantity = Y_LABELS[layout.quantity, "none"]
@@ -374,6 +381,8 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         y_limits = SMALLEST_DELTA, float(y.max())
+        x = np.concatenate([curve.x for _, curve in lines])[y >= SMALLEST_DELTA]
+        x_limits = float(x.min()), float(x.max())
     return View(
         title=(panel.subject, *panel.setting),
         lines=lines,
@@ -382,6 +391,7 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
         # Where nothing is above 0, a logarithmic axis would show nothing at all.
         y_log=bool((y > 0.0).any())
         and (panel.divisor is not None or layout.transform not in _LOG2_OF),
+        x_limits=x_limits,
         y_limits=y_limits,
         is_ratio=panel.divisor is not None,
         band=_band(lines),

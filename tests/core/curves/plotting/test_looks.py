@@ -246,6 +246,31 @@ def test_titles_and_captions_hold_settings_and_no_results(paper):
         assert "%" not in text, name
 
 
+# How titles call some bounds.
+WORDS = {"best proven bound", "stronger clone", "clone", "blanket", "lower bound", "worst dataset"}
+
+
+@each_layout
+def test_titles_name_only_lines_of_every_panel(paper, name):
+    layout, curves = papers()[paper].figures[name], papers()[paper].curves
+    title = layout.title.lower()
+    for word in sorted(WORDS, key=len, reverse=True):
+        if not re.search(rf"\b{word}\b", title):
+            continue
+        title = re.sub(rf"\b{word}\b", "", title)
+        for panel in itertools.chain(*layout.panels):
+            drawn = [curves[line.curve].bound.label for line in panel.lines]
+            # What all others are divided by is the line at 1.
+            drawn += [curves[panel.divisor].bound.label] if panel.divisor else []
+            drawn += [line.label for line in panel.lines]
+            assert any(word in label for label in drawn), (word, drawn)
+
+
+def test_titles_are_all_different():
+    titles = [figure["title"] for p in CONFIG["papers"] for figure in CONFIG[p]["figures"].values()]
+    assert len(set(titles)) == len(titles)
+
+
 @each_layout
 def test_only_what_is_not_proven_is_dotted(paper, name):
     for line in papers()[paper].figures[name].lines:
