@@ -260,22 +260,26 @@ def _names(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, 
 
     Lines that no panel of its row shows have none.
     """
-    visible = {line.label for view in row for line, curve in view.lines if view.shows(curve)}
-    shown_y, named = _shown_y(view, row, sheet), {}
+    visible = {line.label for view in row for line, curve in view.lines if view.shows(curve)} - {""}
+    shown_y = _shown_y(view, row, sheet)
     limits = float(shown_y.min()), float(shown_y.max())
-    for line, curve, name in lines_with_names(view):
-        if line.label in visible and line.label not in named:
-            place = end(curve.y, limits, is_log=view.y_log)
-            text = wrapped(with_arrow(plain(line.label), place), NAME_WIDTH)
-            named[line.label] = {"curve": name, "text": text, "place": place}
-    heights = [NAME_HEIGHT * (1 + entry["text"].count("\n")) for entry in named.values()]
-    shares = spread(
-        np.array([entry["place"] for entry in named.values()]), np.array(heights) / PANEL_HEIGHT
-    )
-    for entry, share in zip(named.values(), shares.tolist(), strict=True):
-        # The place of the first of several lines.
-        raised = 0.5 * NAME_HEIGHT * entry["text"].count("\n")
-        yield {**entry, "place": round(PANEL_HEIGHT * (1.0 - share) - raised, 1)}
+    # Of lines that share a name, the first.
+    lines = {
+        line.label: (curve, name)
+        for line, curve, name in reversed(list(lines_with_names(view)))
+        if line.label in visible
+    }
+    ends = [end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
+    texts = [
+        wrapped(with_arrow(plain(label), place), NAME_WIDTH)
+        for label, place in zip(lines, ends, strict=True)
+    ]
+    breaks = np.array([text.count("\n") for text in texts])
+    shares = spread(np.array(ends), NAME_HEIGHT * (1.0 + breaks) / PANEL_HEIGHT)
+    # The place of the first of several lines.
+    places = PANEL_HEIGHT * (1.0 - shares) - 0.5 * NAME_HEIGHT * breaks
+    for (_, name), text, place in zip(lines.values(), texts, places.tolist(), strict=True):
+        yield {"curve": name, "text": text, "place": round(place, 1)}
 
 
 def _scale(is_log: bool) -> alt.Scale:

@@ -20,8 +20,8 @@ def end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) -> float:
     points = y[np.isfinite(y) & ((y > 0.0) | (not is_log))]
     if not points.size:
         return 0.5
-    (low, high), places = map(np.log, (limits, points)) if is_log else (limits, points)
-    shares = (places - low) / (high - low)
+    low, high, *places = np.log([*limits, *points]) if is_log else [*limits, *points]
+    shares = (np.array(places) - low) / (high - low)
     # With room for rounding.
     inside = np.flatnonzero(np.abs(shares - 0.5) <= 0.5 + 1e-9)
     left = 1.0 - (inside.max(initial=-1) + 1.0) / shares.size
