@@ -361,17 +361,14 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
     for ax, names in name_rows:
         heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
-        is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
-        ends = [end(curve.y, limits, is_log=is_log) for _, _, curve in names]
-        places = spread(np.array(ends), np.array(heights))
-        for (name, sample, _), leaves_at, place in zip(names, ends, places, strict=True):
-            name.set_text(with_arrow(name.get_text(), leaves_at))
+        places = spread(np.array([place for _, _, place in names]), np.array(heights))
+        for (name, sample, _), place in zip(names, places, strict=True):
             name.set_y(place)
             sample.set_ydata([place] * 3)
 
 
-def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, Drawn]]:
-    """The names beside a panel, at its middle, each with a piece of its line and the curve.
+def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
+    """The names beside a panel, at its middle, each with a piece of its line and the line's end.
 
     Lines that share a name have it once; lines that no panel of the row shows have none.
     """
@@ -383,16 +380,18 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, Drawn]]:
         "clip_on": False,
     }
     visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
-    names: dict[str, tuple[Text, Line2D, Drawn]] = {}
+    is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
+    names: dict[str, tuple[Text, Line2D, float]] = {}
     for line, curve in views[-1].lines:
         if not line.label or line.label not in visible or line.label in names:
             continue
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
-        label = typeset(_broken(line.label, LABEL_WIDTH))
+        leaves_at = end(curve.y, limits, is_log=is_log)
+        label = typeset(_broken(with_arrow(line.label, leaves_at), LABEL_WIDTH))
         name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
         name.set_fontsize(SMALL_FONT_SIZE)
-        names[line.label] = name, sample, curve
+        names[line.label] = name, sample, leaves_at
     return list(names.values())
 
 

@@ -32,7 +32,8 @@ def end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) -> float:
 
 def with_arrow(name: str, place: float) -> str:
     """Return a name with an arrow behind it where its line has left the panel; see `end`."""
-    return name + " ↑" * (place > 1.0) + " ↓" * (place < 0.0)
+    arrow = "↑" * (place > 1.0) + "↓" * (place < 0.0)
+    return "\N{NO-BREAK SPACE}".join(filter(None, [name, arrow]))
 
 
 def spread(ends: FloatArray, heights: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ def test_lines_that_leave_a_panel_say_where_and_the_first_stands_outermost():
     }
     ends = {name: end(np.array(y), (1.0, 100.0), is_log=True) for name, y in leaving.items()}
     names = [with_arrow(name, place) for name, place in ends.items()]
-    assert names == ["late ↑", "early ↑", "inside", "down ↓"]
+    assert names == ["late\xa0↑", "early\xa0↑", "inside", "down\xa0↓"]
     places = spread(np.array(list(ends.values())), np.full(4, 0.1))
     order = [name for _, name in sorted(zip(places.tolist(), ends, strict=True))]
     assert order == ["down", "inside", "late", "early"]
