@@ -27,9 +27,9 @@ from shufflebounds.curves.plotting.descriptions import alternative_text, lines_w
 from shufflebounds.curves.plotting.figures import figure
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import end, spread, with_arrow
+from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
-from shufflebounds.curves.plotting.texts import joined, number, plain, three_digits, wrapped
+from shufflebounds.curves.plotting.texts import join_relations, number, plain, three_digits, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
 # Height of a panel of curves, and of a row of a map, in pixels.
@@ -39,8 +39,8 @@ CELL_HEIGHT = 26
 MAP_TITLE_WIDTH = 30
 # Characters of a line of a name beside a panel, its height and where it begins, in pixels.
 NAME_WIDTH = 20
-NAME_HEIGHT = 13
-NAME_START = 6
+NAME_PIXELS = 13
+NAME_GAP = 6
 # Longest name along an axis, in pixels.
 MAX_NAME_WIDTH = 170
 # Pixels of an inch, and of a point.
@@ -113,7 +113,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     )
     datasets = {f"panel_{i}": list(rows) for i, rows in enumerate(points)}
     for i, view in enumerate(views if not is_map else ()):
-        datasets[f"names_{i}"] = list(_names(view, _row(sheet, i), sheet))
+        datasets[f"names_{i}"] = list(_name_places(view, _row(sheet, i), sheet))
     # Altair would copy and check every number.
     return {**concatenated.to_dict(), "usermeta": around, "datasets": datasets}
 
@@ -140,7 +140,7 @@ def _picture(sheet: Sheet, caption: str) -> Specification:
 
 def _title(view: View, sheet: Sheet) -> str:
     """A panel's title, which the page breaks where it does not break a formula."""
-    return joined(plain(sheet.title_of(view)))
+    return join_relations(plain(sheet.title_of(view)))
 
 
 def _row(sheet: Sheet, i: int) -> Sequence[View]:
@@ -215,7 +215,7 @@ def _panel(
     names = (
         alt.Chart(alt.NamedData(f"names_{i}"))
         .transform_filter("indexof(hidden, datum.curve) < 0")
-        .mark_text(aria=False, align="left", dx=NAME_START, lineBreak="\n", tooltip=None)
+        .mark_text(aria=False, align="left", dx=NAME_GAP, lineBreak="\n", tooltip=None)
         .encode(
             x=alt.value("width"),
             y=alt.Y("place:Q", scale=None, axis=None),
@@ -237,7 +237,7 @@ def _panel(
 def _shown_y(view: View, row: Sequence[View], sheet: Sheet) -> FloatArray:
     """Return what the y axis of a panel shows, whatever is hidden; 0 and 1 if nothing."""
     views = row if sheet.has_shared_rows else [view]
-    shown = np.concatenate([each.shown_y() for each in views])
+    shown = np.concatenate([other.shown_y() for other in views])
     visible = shown[np.isfinite(shown) & ((shown > 0.0) | (not view.y_log))]
     return visible if visible.size else np.array([0.0, 1.0])
 
@@ -255,7 +255,7 @@ def _axis(name: str, values: FloatArray, view: View) -> alt.Axis:
     )
 
 
-def _names(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, Any]]:
+def _name_places(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, Any]]:
     """Yield the names beside a panel and their places in pixels from above.
 
     Lines that no panel of its row shows have none.
@@ -269,15 +269,15 @@ def _names(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, 
         for line, curve, name in reversed(list(lines_with_names(view)))
         if line.label in visible
     }
-    ends = [end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
+    ends = [place_of_end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
     texts = [
         wrapped(with_arrow(plain(label), place), NAME_WIDTH)
         for label, place in zip(lines, ends, strict=True)
     ]
     breaks = np.array([text.count("\n") for text in texts])
-    shares = spread(np.array(ends), NAME_HEIGHT * (1.0 + breaks) / PANEL_HEIGHT)
+    shares = spread(np.array(ends), NAME_PIXELS * (1.0 + breaks) / PANEL_HEIGHT)
     # The place of the first of several lines.
-    places = PANEL_HEIGHT * (1.0 - shares) - 0.5 * NAME_HEIGHT * breaks
+    places = PANEL_HEIGHT * (1.0 - shares) - 0.5 * NAME_PIXELS * breaks
     for (_, name), text, place in zip(lines.values(), texts, places.tolist(), strict=True):
         yield {"curve": name, "text": text, "place": round(place, 1)}
 

@@ -29,7 +29,7 @@ from PIL.PngImagePlugin import PngInfo
 from shufflebounds.core import validation
 from shufflebounds.curves.files import write_bytes
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import end, spread, with_arrow
+from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
 from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
@@ -387,7 +387,7 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
             continue
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
-        leaves_at = end(curve.y, limits, is_log=is_log)
+        leaves_at = place_of_end(curve.y, limits, is_log=is_log)
         label = typeset(_broken(with_arrow(line.label, leaves_at), LABEL_WIDTH))
         name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
         name.set_fontsize(SMALL_FONT_SIZE)

@@ -12,7 +12,7 @@ FloatArray = NDArray[np.float64]
 MARGIN = 0.12
 
 
-def end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) -> float:
+def place_of_end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) -> float:
     """Return where a line ends, as a share of its panel's height; the middle if it has no point.
 
     It is above 1 or below 0 for a line that leaves the panel, the more so the earlier it leaves.
@@ -31,7 +31,7 @@ def end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) -> float:
 
 
 def with_arrow(name: str, place: float) -> str:
-    """Return a name with an arrow behind it where its line has left the panel; see `end`."""
+    """Return a name with an arrow behind it if its line has left the panel, as `place_of_end` says."""
     arrow = "↑" * (place > 1.0) + "↓" * (place < 0.0)
     return "\N{NO-BREAK SPACE}".join(filter(None, [name, arrow]))
 

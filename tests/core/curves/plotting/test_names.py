@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shufflebounds.curves.plotting.names import MARGIN, end, spread, with_arrow
+from shufflebounds.curves.plotting.names import MARGIN, place_of_end, spread, with_arrow
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from shufflebounds.curves.plotting.names import MARGIN, end, spread, with_arrow
     ],
 )
 def test_a_name_stands_where_its_line_ends(y, is_log, place):
-    assert end(np.array(y), (1.0, 100.0), is_log=is_log) == pytest.approx(place)
+    assert place_of_end(np.array(y), (1.0, 100.0), is_log=is_log) == pytest.approx(place)
     assert with_arrow("a", place) == "a"
 
 
@@ -28,7 +28,9 @@ def test_lines_that_leave_a_panel_say_where_and_the_first_stands_outermost():
         "inside": [2.0, 3.0, 4.0, 99.0],
         "down": [2.0, 0.5, 0.1, 0.1],
     }
-    ends = {name: end(np.array(y), (1.0, 100.0), is_log=True) for name, y in leaving.items()}
+    ends = {
+        name: place_of_end(np.array(y), (1.0, 100.0), is_log=True) for name, y in leaving.items()
+    }
     names = [with_arrow(name, place) for name, place in ends.items()]
     assert names == ["late\xa0↑", "early\xa0↑", "inside", "down\xa0↓"]
     places = spread(np.array(list(ends.values())), np.full(4, 0.1))
