@@ -31,7 +31,7 @@ def place_of_end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) ->
 
 
 def with_arrow(name: str, place: float) -> str:
-    """Return a name with an arrow behind it if its line has left the panel, as `place_of_end` says."""
+    """Return a name with an arrow behind it if its line has left the panel."""
     arrow = "↑" * (place > 1.0) + "↓" * (place < 0.0)
     return "\N{NO-BREAK SPACE}".join(filter(None, [name, arrow]))
 
