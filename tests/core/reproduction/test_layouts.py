@@ -1,9 +1,13 @@
 """What figures say of their lines and panels, from the configuration."""
 
 import copy
+import re
 from dataclasses import dataclass
+from textwrap import dedent
 
 import pytest
+import yaml
+from repository import ROOT
 
 import shufflebounds as sb
 from reproduction.configuration import checks
@@ -94,6 +98,22 @@ def test_mechanisms_of_other_packages_are_told_apart(monkeypatch):
     assert len({look.color for look in looks}) == 4
     assert looks[0].marker != looks[2].marker
     assert looks[1] == line_look("blanket", "krr")
+
+
+def test_the_worked_example_of_the_documentation_adds_a_curve():
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    example = page.partition("### Example: add a curve to a figure\n")[2]
+    curve, oue, ratio = re.findall(r"```yaml\n(.*?)\n +```", example, re.DOTALL)[:3]
+    text = (ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8")
+    text = text.replace("\ncurves:\n", f"\n{dedent(curve)}\n", 1)
+    for name in ("oue", "laplace"):
+        [line] = re.findall(rf"^  {name}: {{<<: \*all, .*$", text, re.MULTILINE)
+        text = text.replace(line, f"  {oue.strip().replace('oue', name)}")
+    above, figure, below = text.partition("  fig3:\n")
+    text = above + figure + below.replace("    ratio: *nearest", f"    {ratio.strip()}", 1)
+    content = {"papers": ["su2026"], "su2026": yaml.safe_load(text)}
+    drawn = checks.make_plan(content).papers["su2026"].figures["fig3"]
+    assert sum(name.curve == "best" for name in drawn.curves) == 4
 
 
 def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
