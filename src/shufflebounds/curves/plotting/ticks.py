@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 # Largest number of labels of each axis: on an x axis they stand side by side.
 LABELS = {"x": 4, "y": 5}
+# Largest number of even steps of each axis; their labels are short.
+STEPS_OF_AN_AXIS = {"x": 6, "y": 5}
 # Steps between labels that are evenly spaced, up to powers of ten.
 STEPS = (1.0, 2.0, 5.0, 10.0)
 # Decades of a logarithmic axis below which its labels are evenly spaced numbers.
@@ -29,7 +31,7 @@ def ticks(
     if not shown.size:
         return []
     low, high = float(shown.min()), float(shown.max())
-    even = MaxNLocator(LABELS[axis] + (axis == "x"), steps=STEPS).tick_values(low, high)
+    even = MaxNLocator(STEPS_OF_AN_AXIS[axis], steps=STEPS).tick_values(low, high)
     # Twelve digits, since sums of steps are a little off.
     chosen = [float(f"{place:.12g}") for place in even]
     is_even = not is_log or math.log10(high / low) < FEW_DECADES

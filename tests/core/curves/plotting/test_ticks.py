@@ -29,7 +29,7 @@ def test_an_axis_of_ratios_names_1_and_at_most_five_numbers(below, above):
         ("y", (1e-20, 1.0), True, [1e-20, 1e-15, 1e-10, 1e-5, 1.0]),
         ("x", (1000, 100_000), True, [1000, 10_000, 100_000]),
         ("x", (0.05, 4.0), True, [0.1, 0.3, 1, 3]),
-        ("x", (0.5, 12.0), False, [5, 10]),
+        ("x", (0.5, 12.0), False, [2, 4, 6, 8, 10, 12]),
     ],
 )
 def test_labels_are_few_round_numbers(axis, ends, is_log, places):
