@@ -1,7 +1,11 @@
-"""A page for each paper of the configuration: its figures, and the entry behind each."""
+"""A page for each paper of the configuration: its figures, and the entry behind each.
+
+The page of the gallery gets a small picture of every figure, in the order of the papers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -31,7 +35,7 @@ def of_paper(paper: plan.Paper) -> str:
         "",
     ]
     for figure, title in paper.titles.items():
-        lines += [f"## {pages.plain(title)}", ""]
+        lines += [f"({_label(paper, figure)})=", f"## {pages.plain(title)}", ""]
         lines += _shown(paper, figure, title)
         lines += [
             f"<details><summary>Its entry under <code>figures</code>: {figure}</summary>",
@@ -44,6 +48,36 @@ def of_paper(paper: plan.Paper) -> str:
             "",
         ]
     return "\n".join([*lines, *_pages_of(paper)])
+
+
+def _label(paper: plan.Paper, figure: str) -> str:
+    """The name by which other pages link to a figure."""
+    return f"{paper.name}-{figure}".replace("_", "-")
+
+
+def overview(papers: Iterable[plan.Paper]) -> str:
+    """A small picture of every figure that is drawn, its title for the others, and all pages."""
+    lines = []
+    pages_of = []
+    for paper in papers:
+        pages_of.append(f"gallery/{paper.name}")
+        lines += ["", f"## {pages.plain(paper.title)}", "", "````{container} thumbnails"]
+        for figure, title in paper.titles.items():
+            link = f"gallery/{paper.name}.html#{_label(paper, figure)}"
+            picture = f"figures/{paper.name}/{figure}.png"
+            if (ROOT / picture).exists():
+                lines += [f"```{{figure}} ../{picture}", f":alt: {title}", f":target: {link}"]
+                lines += [":loading: lazy", "", pages.plain(title), "```"]
+            else:
+                lines.append(f"[{pages.plain(title)}](#{_label(paper, figure)})\n")
+        lines += ["````"]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages_of, "```", ""])
+
+
+def _add_overview(_: Sphinx, page: str, source: list[str]) -> None:
+    if page == "gallery":
+        above, heading, below = source[0].partition("## In the repository\n")
+        source[0] = f"{above}{overview(planned().papers.values())}\n{heading}{below}"
 
 
 def _pages_of(paper: plan.Paper) -> list[str]:
@@ -121,4 +155,5 @@ def _write(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Make the pages before Sphinx looks for them."""
     app.connect("builder-inited", _write)
+    app.connect("source-read", _add_overview)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -100,7 +100,7 @@ def test_texts_are_escaped(monkeypatch):
 def test_the_figure_of_a_curve_shows_the_end_that_counts(bound, end):
     found = compute(bound)
     (ax,) = notebook.figure(found).axes
-    drawn, _ = ax.get_lines()  # the other one is in front of the name
+    (drawn,) = ax.get_lines()
     ends = [getattr(point.answer.enclosure, end) for point in found.points]
     np.testing.assert_array_equal(drawn.get_xdata(), [100, 316, 1000])
     np.testing.assert_array_equal(drawn.get_ydata(), ends)

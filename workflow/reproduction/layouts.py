@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproduction.configuration.models import FigureEntry, PaperEntry, ReferenceEntry
+from shufflebounds.bounds.base import Kind
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
 from shufflebounds.curves.plotting.looks import Look, line_look
 from shufflebounds.curves.plotting.texts import SYMBOLS, equations
@@ -105,14 +106,14 @@ def _views(figure: FigureEntry) -> tuple[str, ...]:
 class Labels:
     """How a figure calls its curves.
 
-    ``subjects`` names the mechanism of each experiment. ``mixes_joints`` says whether the figure
-    compares reports that are joint in several sizes; ``has_one_subject`` whether panels, not lines,
-    name the mechanism.
+    ``subjects`` names the mechanism of each experiment. ``joint_bounds`` are those that the
+    figure draws of several numbers of joint reports, and lower bounds beside them;
+    ``has_one_subject`` says whether panels, not lines, name the mechanism.
     """
 
     curves: Mapping[CurveName, Specification]
     subjects: Mapping[str, str]
-    mixes_joints: bool
+    joint_bounds: frozenset[str]
     has_one_subject: bool
 
     def subject(self, names: Sequence[CurveName]) -> str:
@@ -122,15 +123,15 @@ class Labels:
             return ""
         [subject] = subjects
         joint = self.curves[names[0]].reports.k_joint
-        return f"{joint}-joint of {subject}" if joint > 1 and not self.mixes_joints else subject
+        return f"{joint}-joint of {subject}" if joint > 1 and not self.joint_bounds else subject
 
     def label(self, name: CurveName, common: Mapping[str, Any]) -> str:
         """Return the bound, and what the other lines do not share; `common` are shared settings."""
         curve = self.curves[name]
         knows_mechanism = curve.bound.knows_mechanism
         parts = [curve.bound.label]
-        if self.mixes_joints and knows_mechanism:
-            joint = curve.reports.k_joint
+        joint = curve.reports.k_joint
+        if curve.bound.name in self.joint_bounds:
             parts.append("single report" if joint == 1 else f"{joint}-joint")
         if curve.distance is not None:
             parts.append(f"d = {curve.distance}")
@@ -165,11 +166,21 @@ def _labels(
     return Labels(
         curves=curves,
         subjects=subjects,
-        mixes_joints=len({curves[name].reports.k_joint for name in names}) > 1,
+        joint_bounds=_joint_bounds([curves[name] for name in names]),
         has_one_subject=all(
             len({subjects[name.experiment] for name in panel}) == 1 for panel in panels
         ),
     )
+
+
+def _joint_bounds(curves: Sequence[Specification]) -> frozenset[str]:
+    """Return the bounds of several numbers of joint reports, and with them the lower bounds."""
+    numbers: dict[str, set[int]] = {}
+    for curve in curves:
+        numbers.setdefault(curve.bound.name, set()).add(curve.reports.k_joint)
+    joint = {name for name, joints in numbers.items() if len(joints) > 1}
+    lower = {curve.bound.name for curve in curves if curve.bound.kind is Kind.LOWER}
+    return frozenset(joint | lower if joint else ())
 
 
 def _panel(
@@ -186,10 +197,11 @@ def _panel(
         for key in SYMBOLS
         if key in settings[0] and all(given.get(key) == settings[0][key] for given in settings)
     }
-    regime = entry.regimes[names[0].regime].label
+    regime = entry.regimes[names[0].regime].label or ""
+    first, *others = [*equations(common), ""]
     return Panel(
         subject=labels.subject(names),
-        setting=" ".join(filter(None, [regime, ", ".join(equations(common))])),
+        setting=tuple(filter(None, [f"{regime} {first}".strip(), *others])),
         lines=tuple(_lines(panel, view, common, labels)),
         divisor=_divisor(ratio, names[0]) if ratio and view == RATIO else None,
     )

@@ -26,6 +26,7 @@ from shufflebounds.curves import storage
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
+from shufflebounds.notebook import title
 
 # First and last value of each axis, unless the options give others.
 AXIS_ENDS: dict[str, tuple[float, float]] = {
@@ -136,7 +137,7 @@ def _write_files(
 ) -> None:
     """Write the CSV file and the figure."""
     if plot is not None:
-        or_value_error(plot, lambda: _draw_curves(computed, deployment, plot))
+        or_value_error(plot, lambda: _draw_curves(computed, plot))
     if output is not None:
         or_value_error(output, lambda: curves.write_all(computed, output))
 
@@ -224,8 +225,7 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)
-    figures.draw(sheet, [path], titled=True)
+    figures.draw(sheets.of_computed(computed, title(computed[0])), [path], titled=True)

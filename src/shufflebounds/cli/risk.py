@@ -53,9 +53,10 @@ ROWS = {
     "lower": "an attack on two specific datasets achieves this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
-FALSE_NEGATIVES = {
-    "false negatives": "a stronger attack has fewer of them. In these rows the blanket is "
-    "therefore the smaller number."
+COLUMN_MEANINGS = {
+    "right guess": "how often the best attack guesses right, from even odds.",
+    "false negatives": "their rate at the rate of false positives in the heading. A stronger "
+    "attack has fewer of them. In these columns an upper bound is therefore the smaller number.",
 }
 ATTACK = (
     "The attacker sees all that is shuffled, knows all other users' values, and tells which of two "
@@ -122,7 +123,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
-    rows={label(name): meaning for name, meaning in ROWS.items()} | FALSE_NEGATIVES,
+    rows={label(name): meaning for name, meaning in ROWS.items()} | COLUMN_MEANINGS,
 )
 def risk(
     deployment: Deployment,
@@ -133,9 +134,8 @@ def risk(
 ) -> Reply:
     """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: the answer is the trade-off between both error rates. A best proven
-    bound comes first if it is smaller than the blanket: claim that one. --rtol is about
-    the advantages of the other bounds.
+    There is no delta to choose: the answer is the trade-off between both error rates. You can claim
+    the best proven bound. --rtol is about the advantages of the other bounds.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
@@ -150,11 +150,8 @@ def risk(
         title=deployment.title(),
         facts=deployment.facts() | _risk_facts(risks, rates),
         table=table,
-        claim=[
-            "You can claim that no attack has an advantage above "
-            f"{table[label(next(iter(risks)))][0]}."
-        ],
-        legend={label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
+        claim=[f"You can claim that no attack has an advantage above {table['advantage'][0]}."],
+        legend={label(name): ROWS[name] for name in risks} | COLUMN_MEANINGS,
         notes=[ATTACK, *([] if is_symmetric else [ASYMMETRY]), *notes_on(deployment)],
         warnings=warnings(deployment),
         bounds=tuple(risks),
@@ -192,11 +189,11 @@ def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) 
 
 
 def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
-    """Return the risks after the best one, if more is proven than the blankets say."""
+    """Return the risks after the best proven one, which may be that of the blankets."""
     randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
     is_settled = risks["blanket"].is_close_to(risks["lower"])
     if is_settled or affordable_suprema(randomizer, np.array([float(n)])) is None:
-        return dict(risks)
+        return {"best": risks["blanket"], **risks}
     best = profile(
         randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
@@ -214,17 +211,24 @@ def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> Prec
 
 
 def _risk_table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
-    """Return a column for each bound, with the ends that are on the safe side."""
-    rows = ["advantage", "right guess, from even odds"]
-    rows += [f"false negatives, at {rate:g} false positives" for rate in rates]
-    columns: dict[str, Sequence[str]] = {"": rows}
-    for name, each in risks.items():
-        success, missed = safe_end(name), opposite(safe_end(name))
-        columns[label(name)] = [
-            *(_rounded_end(x, success, output) for x in (each.advantage(), each.right_guess())),
-            *(_rounded_end(each.false_negatives(rate), missed, output) for rate in rates),
-        ]
-    return columns
+    """Return a row for each bound, with the ends that are on the safe side."""
+    ends = {name: (safe_end(name), opposite(safe_end(name))) for name in risks}
+    return {
+        "": [label(name) for name in risks],
+        "advantage": [
+            _rounded_end(each.advantage(), ends[name][0], output) for name, each in risks.items()
+        ],
+        "right guess": [
+            _rounded_end(each.right_guess(), ends[name][0], output) for name, each in risks.items()
+        ],
+        **{
+            f"false negatives at {rate:g}": [
+                _rounded_end(each.false_negatives(rate), ends[name][1], output)
+                for name, each in risks.items()
+            ]
+            for rate in rates
+        },
+    }
 
 
 def _rounded_end(enclosure: Enclosure, end: End, output: Output) -> str:

@@ -1,9 +1,13 @@
 """What figures say of their lines and panels, from the configuration."""
 
 import copy
+import re
 from dataclasses import dataclass
+from textwrap import dedent
 
 import pytest
+import yaml
+from repository import ROOT
 
 import shufflebounds as sb
 from reproduction.configuration import checks
@@ -96,6 +100,22 @@ def test_mechanisms_of_other_packages_are_told_apart(monkeypatch):
     assert looks[1] == line_look("blanket", "krr")
 
 
+def test_the_worked_example_of_the_documentation_adds_a_curve():
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    example = page.partition("### Example: add a curve to a figure\n")[2]
+    curve, oue, ratio = re.findall(r"```yaml\n(.*?)\n +```", example, re.DOTALL)[:3]
+    text = (ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8")
+    text = text.replace("\ncurves:\n", f"\n{dedent(curve)}\n", 1)
+    for name in ("oue", "laplace"):
+        [line] = re.findall(rf"^  {name}: {{<<: \*all, .*$", text, re.MULTILINE)
+        text = text.replace(line, f"  {oue.strip().replace('oue', name)}")
+    above, figure, below = text.partition("  fig3:\n")
+    text = above + figure + below.replace("    ratio: *nearest", f"    {ratio.strip()}", 1)
+    content = {"papers": ["su2026"], "su2026": yaml.safe_load(text)}
+    drawn = checks.make_plan(content).papers["su2026"].figures["fig3"]
+    assert sum(name.curve == "best" for name in drawn.curves) == 4
+
+
 def test_panels_name_the_mechanism_and_how_many_reports_all_lines_are_of():
     mixed = layout(grid("upper", "joint", experiments=["krr", "blh"]))
     assert [panel.subject for panel in mixed.panels[0]] == ["10-RR", "BLH"]
@@ -112,7 +132,8 @@ def test_lines_of_several_mechanisms_name_them_unless_the_bound_ignores_them():
 @pytest.mark.parametrize(("share", "text"), [(0.01, "0.01"), (1, "1")])
 def test_a_delta_that_depends_on_n_is_told_as_such(share, text):
     found = layout(grid("upper"), setting={"delta": {"over_n": share}})
-    assert found.panels[0][0].setting == rf"low $\varepsilon_0$ = 0.1, $\delta$ = ${text}/n$"
+    delta = rf"$\delta$ = ${text}/n$"
+    assert found.panels[0][0].setting == (r"low $\varepsilon_0$ = 0.1", delta)
 
 
 def test_lines_tell_the_settings_that_they_do_not_share():
@@ -125,7 +146,7 @@ def test_lines_tell_the_settings_that_they_do_not_share():
         r"blanket, $\delta$ = $10^{-8}$",
     ]
     assert found.panels[0][0].subject == "10-RR"
-    assert found.panels[0][0].setting == r"low $\varepsilon_0$ = 0.1"
+    assert found.panels[0][0].setting == (r"low $\varepsilon_0$ = 0.1",)
 
 
 def test_ratios_are_called_like_the_line_that_others_are_divided_by():

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import browsers
 import pytest
+import yaml
 from markdown_pages import ROOT
 
 import shufflebounds
@@ -116,11 +117,32 @@ def test_every_command_and_bound_is_in_the_reference(pages, site):
 
 def test_the_gallery_has_each_figure_with_its_entry(site, pages):
     page = pages[site / "gallery" / "su2026.html"]
-    assert "_images/fig2.png" in page.text
+    assert any("_images/fig2" in image for image in page.loads)
     assert "Amplification bounds of 10-RR, BLH and RAPPOR at δ = 10⁻⁶" in page.text
     assert page.text.count("<details>") == page.text.count("<h2>") - 1 > 5
     assert ">figures/su2026/fig3.pdf<" in page.text
     assert any(link.endswith("/claims.html") for link in page.leads)
+
+
+def test_the_gallery_shows_every_figure_in_the_order_of_the_papers(site, pages):
+    page = pages[site / "gallery.html"]
+    content = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    links = [link for link in page.leads if link.startswith("gallery/") and "#" in link]
+    places = [content["papers"].index(link[8:].partition(".")[0]) for link in links]
+    assert places == sorted(places)
+    entries = [
+        yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+        for name in content["papers"]
+    ]
+    assert len(set(links)) == sum(len(entry.get("figures", {})) for entry in entries)
+    # The one figure that was drawn before the site was made.
+    assert sum("_images/fig2" in image for image in page.loads) == 2
+
+
+def test_the_first_page_has_an_answer_and_a_picture(site, pages):
+    page = pages[site / "index.html"]
+    assert "You can claim epsilon = " in page.text
+    assert any(image.endswith("fig2.png") for image in page.loads)
 
 
 @pytest.mark.browser
@@ -133,6 +155,7 @@ def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chro
             "engine",
             "composition",
             "glossary",
+            "gallery",
             "gallery/su2026",
             "api/questions",
         )

@@ -14,16 +14,14 @@ from reproduction.papers.points import Evidence
 # A mark in front of each verdict, which tells verdicts apart at a glance.
 MARKS = {REPRODUCED: "✓", IN_PART: "◐", NOT_REPRODUCED: "✗", NOT_MEASURED: "–"}
 
+# How a claim is judged stands once, for all papers, in docs/items.md.
 RULES = """\
-A *panel* is one mechanism in one regime (at one ε₀, say), a *point* one value along its axis (or
-one comparison at that value). Names such as `blanket` are bounds of the library. Certified numbers
-are enclosures: a point counts for a claim only if the whole enclosure does, against it only if the
-whole enclosure does, and is undecided otherwise. Percentages are those of the less favourable end,
-rounded against the claim. A claim about every setting is *reproduced* if it holds at every point,
-*reproduced in part* if it holds at every point of some panel, else *not reproduced*.
+A claim about every setting is *reproduced* if it holds at every point, *reproduced in part* if it
+holds at every point of some panel, else *not reproduced*. `docs/items.md` says what points and
+panels are and how numbers are rounded.
 """
 
-HEADER = ("claim", "the paper says", "verdict")
+HEADER = ("verdict", "claim", "the paper says")
 
 # The largest number of different values of a setting that the page lists one by one.
 MAX_LISTED_VALUES = 6
@@ -39,9 +37,9 @@ def text(
     rows = list(judged.itertuples())
     summary = [
         (
+            f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**",
             f"[{row.claim}](#{row.claim})",
             row.words,
-            f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**",
         )
         for row in rows
     ]

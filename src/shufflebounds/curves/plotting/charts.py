@@ -12,7 +12,7 @@ import gzip
 import html
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,15 +25,22 @@ from matplotlib.markers import MarkerStyle
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
 from shufflebounds.curves.plotting.figures import figure
-from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, Look
+from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
+from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
-from shufflebounds.curves.plotting.texts import plain, three_digits, wrapped
+from shufflebounds.curves.plotting.texts import join_relations, number, plain, three_digits, wrapped
+from shufflebounds.curves.plotting.ticks import ticks
 
 # Height of a panel of curves, and of a row of a map, in pixels.
 PANEL_HEIGHT = 200
 CELL_HEIGHT = 26
 # Characters of a line below a map, which may be as narrow as a quarter of a page.
 MAP_TITLE_WIDTH = 30
+# Characters of a line of a name beside a panel, its height and where it begins, in pixels.
+NAME_WIDTH = 20
+NAME_PIXELS = 13
+NAME_GAP = 6
 # Longest name along an axis, in pixels.
 MAX_NAME_WIDTH = 170
 # Pixels of an inch, and of a point.
@@ -75,18 +82,18 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
         return _picture(sheet, caption)
     styles = {name: _style(line.look) for view in views for line, _, name in lines_with_names(view)}
     panels = [
-        _map(view, i, sheet) if is_map else _panel(view, i, sheet, styles)
+        _map(view, i, sheet) if is_map else _panel(view, i, sheet, _row(sheet, i), styles)
         for i, view in enumerate(views)
     ]
     points = map(_cells, views) if is_map else (_points(view, sheet) for view in views)
     around = {
         "title": plain(sheet.title),
-        "source": plain(sheet.source),
+        "source": plain(sheet.heading),
         "caption": caption,
         "axis": plain(sheet.x),
         "panels": [
             {
-                "title": _title(view),
+                "title": plain(sheet.title_of(view)),
                 "row": plain(view.y_label) if is_map else "curve",
                 "value": plain(sheet.quantity if is_map else view.y_label),
                 "rows": list(map(plain, view.y_ticks[::-1]))
@@ -105,6 +112,8 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
         config=CONFIG,
     )
     datasets = {f"panel_{i}": list(rows) for i, rows in enumerate(points)}
+    for i, view in enumerate(views if not is_map else ()):
+        datasets[f"names_{i}"] = list(_name_places(view, _row(sheet, i), sheet))
     # Altair would copy and check every number.
     return {**concatenated.to_dict(), "usermeta": around, "datasets": datasets}
 
@@ -129,28 +138,38 @@ def _picture(sheet: Sheet, caption: str) -> Specification:
     return {**chart.to_dict(), "params": parameter, "usermeta": around}
 
 
-def _title(view: View) -> str:
-    return plain(", ".join(view.title))
+def _title(view: View, sheet: Sheet) -> str:
+    """A panel's title, which the page breaks where it does not break a formula."""
+    return join_relations(plain(sheet.title_of(view)))
 
 
-def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.LayerChart:
-    """A band, lines, their markers, and the point that is nearest to the pointer."""
-    y_scale = _scale(view.y_log)
-    if view.y_limits:
-        y_scale.domain = list(view.y_limits)
-    unit = "datum.label + (datum.label && '×')" if view.is_ratio else alt.Undefined
+def _row(sheet: Sheet, i: int) -> Sequence[View]:
+    """The row of panel i."""
+    return sheet.rows[i // len(sheet.rows[0])]
+
+
+def _panel(
+    view: View, i: int, sheet: Sheet, row: Sequence[View], styles: Mapping[str, Any]
+) -> alt.LayerChart:
+    """A band, lines, their markers and names, and the point that is nearest to the pointer."""
+    x_scale = _scale(view.x_log)
+    if view.x_limits:
+        x_scale.domain = list(view.x_limits)
     x = alt.X(
         "x:Q",
         title=plain(sheet.x_label),
-        scale=_scale(view.x_log),
-        axis=alt.Axis(format="~g", labelFlush=True, labelSeparation=8, tickCount=8),
+        scale=x_scale,
+        axis=_axis("x", view.shown_x(), view),
     )
+    y_scale = _scale(view.y_log)
+    shown_y = _shown_y(view, row, sheet)
+    y_scale.domain = [float(shown_y.min()), float(shown_y.max())]
     y, bottom = (
         alt.Y(
             f"{field}:Q",
             title=plain(view.y_label),
             scale=y_scale,
-            axis=alt.Axis(format="~g", labelExpr=unit, tickCount=5),
+            axis=_axis("y", shown_y, view),
         )
         for field in ("y", "bottom")
     )
@@ -193,13 +212,74 @@ def _panel(view: View, i: int, sheet: Sheet, styles: Mapping[str, Any]) -> alt.L
         .encode(color=color, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
         .add_params(near)
     )
-    layers = [lines, markers, hovered]
+    names = (
+        alt.Chart(alt.NamedData(f"names_{i}"))
+        .transform_filter("indexof(hidden, datum.curve) < 0")
+        .mark_text(aria=False, align="left", dx=NAME_GAP, lineBreak="\n", tooltip=None)
+        .encode(
+            x=alt.value("width"),
+            y=alt.Y("place:Q", scale=None, axis=None),
+            text="text:N",
+            color=color,
+        )
+    )
+    layers = [lines, markers, hovered, names]
+    if view.is_ratio:
+        layers.insert(0, alt.Chart().mark_rule(aria=False, color=UNIT).encode(y=alt.datum(1.0)))
     if view.band:
         band = base.transform_filter("isValid(datum.top)").mark_area(
             clip=True, aria=False, color=BAND
         )
         layers.insert(0, band.encode(y=bottom, y2="top:Q"))
-    return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view))
+    return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view, sheet))
+
+
+def _shown_y(view: View, row: Sequence[View], sheet: Sheet) -> FloatArray:
+    """Return what the y axis of a panel shows, whatever is hidden; 0 and 1 if nothing."""
+    views = row if sheet.has_shared_rows else [view]
+    shown = np.concatenate([other.shown_y() for other in views])
+    visible = shown[np.isfinite(shown) & ((shown > 0.0) | (not view.y_log))]
+    return visible if visible.size else np.array([0.0, 1.0])
+
+
+def _axis(name: str, values: FloatArray, view: View) -> alt.Axis:
+    """Return the axis x or y, which shows some values, with labels as in print."""
+    is_log = view.x_log if name == "x" else view.y_log
+    is_ratio = name == "y" and view.is_ratio
+    places = ticks(name, values, is_log=is_log, is_ratio=is_ratio)
+    labels = [plain(number(place)) + "×" * is_ratio for place in places]
+    return alt.Axis(
+        values=places,
+        labelExpr=f"{json.dumps(labels, ensure_ascii=False)}[indexof({places}, datum.value)]",
+        labelFlush=name == "x",
+    )
+
+
+def _name_places(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, Any]]:
+    """Yield the names beside a panel and their places in pixels from above.
+
+    Lines that no panel of its row shows have none.
+    """
+    visible = {line.label for view in row for line, curve in view.lines if view.shows(curve)} - {""}
+    shown_y = _shown_y(view, row, sheet)
+    limits = float(shown_y.min()), float(shown_y.max())
+    # Of lines that share a name, the first.
+    lines = {
+        line.label: (curve, name)
+        for line, curve, name in reversed(list(lines_with_names(view)))
+        if line.label in visible
+    }
+    ends = [place_of_end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
+    texts = [
+        wrapped(with_arrow(plain(label), place), NAME_WIDTH)
+        for label, place in zip(lines, ends, strict=True)
+    ]
+    breaks = np.array([text.count("\n") for text in texts])
+    shares = spread(np.array(ends), NAME_PIXELS * (1.0 + breaks) / PANEL_HEIGHT)
+    # The place of the first of several lines.
+    places = PANEL_HEIGHT * (1.0 - shares) - 0.5 * NAME_PIXELS * breaks
+    for (_, name), text, place in zip(lines.values(), texts, places.tolist(), strict=True):
+        yield {"curve": name, "text": text, "place": round(place, 1)}
 
 
 def _scale(is_log: bool) -> alt.Scale:
@@ -217,13 +297,18 @@ def _visible(view: View, values: FloatArray) -> list[float | None]:
     ]
 
 
+def _layer(entry: tuple[Line, Drawn, str]) -> tuple[bool, float]:
+    line, curve, _ = entry
+    return curve.kind != "lower", -line.look.width
+
+
 def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
-    """Yield the points of all lines of a panel, thick lines first, since later ones lie over them.
+    """Yield the points of all lines of a panel, since later ones lie over them as in print.
 
     Those of the lower end of a band have its edges as ``bottom`` and ``top``.
     """
     edges = [_visible(view, edge) for edge in view.band_edges()] if view.band else []
-    for line, curve, name in sorted(lines_with_names(view), key=lambda entry: -entry[0].look.width):
+    for line, curve, name in sorted(lines_with_names(view), key=_layer):
         step = max(1, curve.x.size // MARKERS)
         is_lowest = view.band is not None and curve is view.band[0]
         bottoms, tops = edges if is_lowest else [[None] * curve.x.size] * 2
@@ -283,7 +368,7 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
         shades,
         texts,
         data=alt.NamedData(f"panel_{i}"),
-        title=_title(view),
+        title=_title(view, sheet),
         height=CELL_HEIGHT * len(rows),
     )
 
@@ -291,13 +376,13 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
 def _cells(view: View) -> Iterator[dict[str, Any]]:
     """Points of a map."""
     for line, curve in view.lines:
-        for x, y, number in zip(curve.x, curve.y, curve.upper.tolist(), strict=True):
+        for x, y, ratio in zip(curve.x, curve.y, curve.upper.tolist(), strict=True):
             yield {
                 "curve": plain(view.y_ticks[int(y)]),
                 "x": plain(view.x_ticks[int(x)]),
-                "number": number,
-                "value": f"{three_digits(number)} {plain(line.label)}".strip(),
-                "text": f"{three_digits(number)} {line.label[:1]}".strip(),
+                "number": ratio,
+                "value": f"{three_digits(ratio)} {plain(line.label)}".strip(),
+                "text": f"{three_digits(ratio)} {line.label[:1]}".strip(),
             }
 
 

@@ -73,10 +73,12 @@ def _latex_script(match: re.Match[str]) -> str:
 
 def alternative_text(sheet: Sheet) -> str:
     """What a figure shows, for those who do not see it: its panels, lines and their ends."""
-    panels = " ".join(panel_text(view) for view in sheet.views)
+    panels = " ".join(panel_text(view, sheet.title_of(view)) for view in sheet.views)
     what = "A diagram" if sheet.is_diagram else "Along the x axis"
     cells = f"{sheet.numbers}. " if sheet.is_map else ""
-    return plain(f"{sheet.title}. {what}: {sheet.x_label}. {cells}{panels}").replace("\n", " ")
+    common = f"All panels: {', '.join(sheet.common)}. " if sheet.common else ""
+    text = f"{sheet.title}. {what}: {sheet.x_label}. {common}{cells}{panels}"
+    return plain(text).replace("\n", " ")
 
 
 def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
@@ -87,9 +89,9 @@ def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
         yield line, curve, plain(line.name if line.name and is_vague else line.label)
 
 
-def panel_text(view: View) -> str:
-    """What a panel shows, in words."""
-    title = ", ".join(view.title) or "The panel"
+def panel_text(view: View, title: str) -> str:
+    """What a panel of some title shows, in words."""
+    title = title or "The panel"
     if view.boxes:
         texts = {(box.x, box.y): box.text for box in view.boxes}
         arrows = []

@@ -7,7 +7,6 @@ files carry no dates.
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,18 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
-from scipy.optimize import isotonic_regression
 
 from shufflebounds.core import validation
 from shufflebounds.curves.files import write_bytes
-from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, Look
-from shufflebounds.curves.plotting.sheets import FloatArray, Sheet, View
-from shufflebounds.curves.plotting.texts import number, three_digits, typeset, wrapped
+from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
+from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
+from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
+from shufflebounds.curves.plotting.ticks import ticks
 
 # Widths of a figure in inches: a column and a page of a two-column paper.
 COLUMN_WIDTH = 3.5
@@ -41,6 +41,8 @@ PAGE_WIDTH = 7.16
 PANEL_HEIGHT = 1.75
 # The same of a row that is the only one, beside which all names must fit.
 LONE_PANEL_HEIGHT = 2.2
+# Height in inches of what stands above and below the axes of a panel, about.
+PANEL_EDGE = 0.4
 # Height of a row of a map in inches.
 CELL_HEIGHT = 0.2
 # Sizes of type in points.
@@ -62,18 +64,12 @@ MARKERS = 6
 # Where, beside a panel, a piece of each line is drawn and where its name begins, in inches.
 SAMPLE = (0.04, 0.15, 0.26)
 NAME_START = 0.29
-# How far names may stand above and below a panel, as a share of its height.
-NAME_MARGIN = 0.12
-# Largest number of labels of an axis, about.
-LABELS = 5
-# Steps between labels that are evenly spaced, up to powers of ten.
-STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-# Decades of a logarithmic axis from which on only powers of ten have a label; on an x axis labels
-# stand side by side.
-MANY_DECADES = {"x": 1.3, "y": 2.2}
-# Decades of a logarithmic axis below which its labels are evenly spaced numbers; between the two
-# they are 1, 3, 10, …
-FEW_DECADES = 0.9
+# Characters of a name up to which two names above a panel stand side by side.
+SHORT_NAME = 20
+# Height of a line of names above a panel in points.
+NAME_HEIGHT = 1.3 * SMALL_FONT_SIZE
+# Points between a panel, or the names above it, and its title.
+TITLE_PAD = 6.0
 # Colours of a PNG file: lines and their edges need no more.
 PNG_COLORS = 128
 
@@ -170,7 +166,10 @@ def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
 def _figure(sheet: Sheet, titled: bool) -> Figure:
     """Return the figure of a sheet, in the theme that is set."""
     width, row_height = _size(sheet)
-    fig = Figure((width, len(sheet.rows) * row_height), layout="constrained")
+    has_lines = not (sheet.is_map or sheet.is_diagram)
+    keys = _keys(sheet) if width == COLUMN_WIDTH and has_lines else {}
+    key_height = sum(map(len, keys.values())) * NAME_HEIGHT / 72.0
+    fig = Figure((width, len(sheet.rows) * row_height + key_height), layout="constrained")
     # Texts are measured alike, whatever backend a user has.
     FigureCanvasAgg(fig)
     grid = fig.subplots(
@@ -180,21 +179,30 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
         sharex=False if sheet.is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
     )
-    label_height = row_height - MAP_EDGE * sheet.is_map
-    beside = 0.5 if sheet.is_map else LABEL_WIDTH + 0.5
-    for axes, views in zip(grid, sheet.rows, strict=True):
-        for ax, view in zip(axes, views, strict=True):
-            _draw_panel(ax, view, sheet)
-            ax.set_title(typeset(_panel_title(view, (width - beside) / len(views))))
-        _label_rows(axes, views, label_height)
+    label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
+    beside = 0.5 if sheet.is_map or width == COLUMN_WIDTH else LABEL_WIDTH + 0.5
+    for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
+        for j, (ax, view) in enumerate(zip(axes, views, strict=True)):
+            _draw_panel(ax, view, sheet, views if sheet.has_shared_rows else [view])
+            title = _panel_title(
+                view.letter, sheet.printed_title(i, j), (width - beside) / len(views)
+            )
+            ax.set_title(typeset(title), pad=TITLE_PAD + len(keys.get(i, [])) * NAME_HEIGHT)
+        _label_rows(axes, views, label_height, sheet.row_head(i))
     fig.align_ylabels()
     x_label = _broken(sheet.x_label, width) if sheet.is_diagram else sheet.x_label
     fig.supxlabel(typeset(x_label + (_key(sheet, width) if sheet.is_map else "")))
+    heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
     if titled:
-        title = typeset("\n" * bool(sheet.source) + _broken(sheet.title, TITLE_SHARE * width))
+        room = "\n" * (heading.count("\n") + 1) if heading else ""
+        title = typeset(room + _broken(sheet.title, TITLE_SHARE * width))
         fig.suptitle(title, x=0.01, ha="left")
-        fig.text(0.01, 0.995, typeset(sheet.source), va="top", fontsize=SMALL_FONT_SIZE)
-    if not (sheet.is_map or sheet.is_diagram):
+        fig.text(0.01, 0.995, typeset(heading), va="top", fontsize=SMALL_FONT_SIZE)
+    elif heading:
+        fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
+    for i, lines in keys.items():
+        _write_key(grid[i][0], lines)
+    if has_lines and width > COLUMN_WIDTH:
         _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
 
@@ -210,19 +218,23 @@ def _size(sheet: Sheet) -> tuple[float, float]:
     return width, PANEL_HEIGHT if len(sheet.rows) > 1 else LONE_PANEL_HEIGHT
 
 
-def _draw_panel(ax: Axes, view: View, sheet: Sheet) -> None:
-    """Draw a map, a diagram or lines."""
+def _draw_panel(ax: Axes, view: View, sheet: Sheet, views: Sequence[View]) -> None:
+    """Draw a map, a diagram or lines, of a panel whose y axis is that of some views."""
     if sheet.is_map:
         _map(ax, view, _color_limits(sheet))
     elif sheet.is_diagram:
         _diagram(ax, view)
     else:
-        _plot(ax, view)
+        _plot(ax, view, views)
 
 
-def _label_rows(axes: Sequence[Axes], views: Sequence[View], height: float) -> None:
-    """Label the y axes of a row of panels; what the panel to the left says is not repeated."""
-    axes[0].set_ylabel(typeset(_broken(views[0].y_label, height)))
+def _label_rows(axes: Sequence[Axes], views: Sequence[View], height: float, head: str) -> None:
+    """Label the y axes of a row of panels; what the panel to the left says is not repeated.
+
+    The head of the row stands before the first label.
+    """
+    lines = (_broken(text, height) for text in (head, views[0].y_label) if text)
+    axes[0].set_ylabel(typeset("\n".join(lines)))
     for ax, view, left in zip(axes[1:], views[1:], views, strict=False):
         if view.y_ticks and view.y_ticks == views[0].y_ticks:
             ax.set_yticklabels([])
@@ -235,10 +247,14 @@ def _broken(text: str, width: float) -> str:
     return wrapped(text, round(width * CHARACTERS_PER_INCH))
 
 
-def _panel_title(view: View, width: float) -> str:
-    """The parts of a title in one line where they fit, else in lines of their own."""
-    lines = _broken(", ".join(view.title), width)
-    return "\n".join(_broken(part, width) for part in view.title) if "\n" in lines else lines
+def _panel_title(letter: str, parts: Sequence[str], width: float) -> str:
+    """The parts of a title in one line where they fit, else the first in a line of its own."""
+    first, *others = parts or [""]
+    first = f"{letter} {first}".strip()
+    lines = _broken(", ".join([first, *others]), width)
+    if "\n" in lines and others:
+        return "\n".join([_broken(first, width), _broken(", ".join(others), width)])
+    return lines
 
 
 def line_style(look: Look) -> dict[str, Any]:
@@ -253,11 +269,14 @@ def marker_style(look: Look) -> dict[str, Any]:
     return {"marker": look.marker, "markerfacecolor": face, "markeredgecolor": look.color}
 
 
-def _plot(ax: Axes, view: View) -> None:
-    """Draw the lines of a panel; thin lines lie over thick ones, and dots over all."""
-    _scale(ax, "x", [curve.x for _, curve in view.lines], view.x_log)
-    y = [np.array(view.y_limits)] if view.y_limits else [curve.y for _, curve in view.lines]
-    _scale(ax, "y", y, view.y_log, "×" * view.is_ratio)
+def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
+    """Draw the lines of a panel, whose y axis shows some views.
+
+    Lower bounds lie below all else, thin lines over thick ones, and dots over all.
+    """
+    _scale(ax, "x", view.shown_x(), view.x_log)
+    y = np.concatenate([view.shown_y() for view in views])
+    _scale(ax, "y", y, view.y_log, view.is_ratio)
     if view.band:
         ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
@@ -266,30 +285,67 @@ def _plot(ax: Axes, view: View) -> None:
             curve.y,
             label=line.label,
             markevery=max(1, curve.x.size // MARKERS),
-            zorder=3.0 + 1.0 / line.look.width + 2.0 * line.look.is_hollow,
+            zorder=(1.0 if curve.kind == "lower" else 3.0)
+            + 1.0 / line.look.width
+            + 2.0 * line.look.is_hollow,
             **line_style(line.look),
             **marker_style(line.look),
         )
+    if view.is_ratio:
+        ax.axhline(1.0, color=UNIT, linewidth=0.8, zorder=0.9)
+    if view.x_limits:
+        ax.set_xlim(view.x_limits)
     if view.y_limits:
         ax.set_ylim(view.y_limits)
 
 
-def _scale(ax: Axes, name: str, values: Sequence[FloatArray], is_log: bool, unit: str = "") -> None:
-    """Set the scale of the axis x or y, and plain numbers at its ticks."""
+def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool = False) -> None:
+    """Set the scale of the axis x or y, which shows some values, and plain numbers at its ticks."""
     axis: Axis = getattr(ax, f"{name}axis")
-    numbers = np.concatenate(values)
     if is_log:
         getattr(ax, f"set_{name}scale")("log", nonpositive="mask")
-        positive = numbers[np.isfinite(numbers) & (numbers > 0.0)]
-        decades = math.log10(positive.max() / positive.min()) if positive.size else 1.0
         axis.set_minor_formatter(NullFormatter())
-    if is_log and decades >= FEW_DECADES:
-        subs = (1.0,) if decades >= MANY_DECADES[name] else (1.0, 3.0)
-        axis.set_major_locator(LogLocator(subs=subs, numticks=LABELS))
-    else:
-        axis.set_major_locator(MaxNLocator(LABELS, steps=STEPS))
-    # Twelve digits, since Matplotlib's sums of steps are a little off.
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(float(f"{value:.12g}")) + unit))
+    axis.set_major_locator(FixedLocator(ticks(name, values, is_log=is_log, is_ratio=is_ratio)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value) + "×" * is_ratio))
+
+
+def _keys(sheet: Sheet) -> dict[int, list[list[str]]]:
+    """Return the names of lines above each panel of a column, in lines of one or two.
+
+    A panel has those that no panel above it has, in the order of the lines' ends from above.
+    """
+    keys: dict[int, list[list[str]]] = {}
+    named: set[str] = {""}
+    for i, [view] in enumerate(sheet.rows):
+        ends = {line.label: _last(curve) for line, curve in view.lines[::-1] if view.shows(curve)}
+        names = sorted(ends.keys() - named, key=lambda label: -ends[label])
+        named.update(names)
+        columns = 2 if max(map(len, map(plain, names)), default=0) <= SHORT_NAME else 1
+        if names:
+            keys[i] = [names[k : k + columns] for k in range(0, len(names), columns)]
+    return keys
+
+
+def _write_key(ax: Axes, key: Sequence[Sequence[str]]) -> None:
+    """Write the names of lines, as `_keys` has them, between a panel and its title."""
+    handles = {str(line.get_label()): line for line in ax.get_lines()}
+    # Legends are filled by columns.
+    names = [row[k] for k in range(len(key[0])) for row in key if k < len(row)]
+    ax.legend(
+        [handles[name] for name in names],
+        list(map(typeset, names)),
+        ncols=len(key[0]),
+        labelcolor=[handles[name].get_color() for name in names],
+        fontsize=SMALL_FONT_SIZE,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        frameon=False,
+        borderpad=0.0,
+        borderaxespad=0.3,
+        labelspacing=NAME_HEIGHT / SMALL_FONT_SIZE - 1.0,
+        handlelength=2.4,
+        columnspacing=1.0,
+    )
 
 
 def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
@@ -305,14 +361,13 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
         ax.set_position(tuple(np.round(ax.get_position().bounds, 6)))
     for ax, names in name_rows:
         heights = [name.get_window_extent().height / ax.bbox.height for name, _, _ in names]
-        ends = [_end(ax, y) for _, _, y in names]
-        places = _spread(np.array(ends), np.array(heights))
+        places = spread(np.array([place for _, _, place in names]), np.array(heights))
         for (name, sample, _), place in zip(names, places, strict=True):
             name.set_y(place)
             sample.set_ydata([place] * 3)
 
 
-def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArray]]:
+def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
     """The names beside a panel, at its middle, each with a piece of its line and the line's end.
 
     Lines that share a name have it once; lines that no panel of the row shows have none.
@@ -325,37 +380,24 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, FloatArr
         "clip_on": False,
     }
     visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
-    names: dict[str, tuple[Text, Line2D, FloatArray]] = {}
+    is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
+    names: dict[str, tuple[Text, Line2D, float]] = {}
     for line, curve in views[-1].lines:
         if not line.label or line.label not in visible or line.label in names:
             continue
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
-        label = typeset(_broken(line.label, LABEL_WIDTH))
+        leaves_at = place_of_end(curve.y, limits, is_log=is_log)
+        label = typeset(_broken(with_arrow(line.label, leaves_at), LABEL_WIDTH))
         name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
         name.set_fontsize(SMALL_FONT_SIZE)
-        names[line.label] = name, sample, curve.y[np.isfinite(curve.y)][-1:]
+        names[line.label] = name, sample, leaves_at
     return list(names.values())
 
 
-def _end(ax: Axes, y: FloatArray) -> float:
-    """Where a line ends, as a share of the panel's height; the middle if it has no point."""
-    if not y.size or (ax.get_yscale() == "log" and y[0] <= 0.0):
-        return 0.5
-    place = ax.transAxes.inverted().transform(ax.transData.transform((1.0, y[0])))
-    return float(np.clip(place[1], 0.0, 1.0))
-
-
-def _spread(ends: FloatArray, heights: FloatArray) -> FloatArray:
-    """The heights nearest to `ends`, by least squares, at which no two texts overlap."""
-    order = np.argsort(ends, kind="stable")
-    room = heights[order]
-    offsets = np.cumsum(room) - 0.5 * room
-    places = np.empty_like(ends)
-    lowest, highest = -NAME_MARGIN, max(1.0 + NAME_MARGIN - room.sum(), -NAME_MARGIN)
-    targets = np.clip(ends[order] - offsets, lowest, highest)
-    places[order] = isotonic_regression(targets).x + offsets
-    return places
+def _last(curve: Drawn) -> float:
+    """The last number of a curve; −∞ if it has none."""
+    return float([-np.inf, *curve.y[np.isfinite(curve.y)]][-1])
 
 
 def _diagram(ax: Axes, view: View) -> None:

@@ -34,14 +34,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines; ``subject`` names the mechanism, ``setting`` what is fixed.
+    """Lines; ``subject`` names the mechanism, ``setting`` says what is fixed, one by one.
 
     ``subject`` is empty where the lines name their mechanisms. ``divisor`` is the curve that all
     others are divided by, if any.
     """
 
     subject: str
-    setting: str
+    setting: tuple[str, ...]
     lines: tuple[Line, ...]
     divisor: CurveName | None = None
 

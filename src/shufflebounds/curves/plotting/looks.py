@@ -16,6 +16,8 @@ MAX_LINES = 6
 # Colours of what is no line: the band between two bounds, grid lines, text.
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
+# The line at a ratio of 1.
+UNIT = "#a8a8a8"
 INK = "#262626"
 # The darkest and the lightest colour of maps; text on either keeps a contrast of 4.5.
 MAP_COLOR = "#5f8fd0"
@@ -50,19 +52,19 @@ class Look:
 
 _BLACK = "#000000"
 _DARK = "#555555"
-_GREY = "#8a8a8a"
+_GREY = "#757575"
 _BLUE = "#4c72b0"
 _INDIGO = "#332288"
 _BROWN = "#8c510a"
-_GREEN = "#00604a"
-_TEAL = "#007c89"
+_GREEN = "#477545"
+_TEAL = "#005f7f"
 # The one colour of what is not proven.
-_UNPROVEN = "#aa3377"
+_UNPROVEN = "#a62684"
 
 # Looks by the name of the bound.
 BOUND_LOOKS = {
     "lower": Look(_BLACK, width=0.9),
-    "best": Look("#d55e00", width=1.8, marker="o"),
+    "best": Look("#b84e00", width=1.8, marker="o"),
     "blanket": Look(_BLUE, width=1.4),
     "stronger_clone": Look(_INDIGO, DASH_DOTTED),
     "clone": Look(_BROWN, DASHED),
@@ -91,12 +93,12 @@ BOUND_LOOKS = {
     "variation_ratio_asymptotic": Look(_UNPROVEN, DOTTED, 1.4, "v"),
     "vector_bits_published": Look(_UNPROVEN, DOTTED, 1.4, "o"),
     "original": Look(_BROWN, DASHED, marker="v"),
-    "basic_composition": Look(_GREY, DASHED, marker="v"),
-    "advanced_composition": Look(_DARK, DASHED, marker="^"),
+    "basic_composition": Look(_GREY, DASHED, marker="P"),
+    "advanced_composition": Look(_DARK, DASHED, marker="H"),
     "optimal_composition": Look(_GREEN, DASHED, marker="D"),
-    "girgis_reduction": Look(_TEAL, DASHED, marker="D"),
+    "girgis_reduction": Look(_TEAL, DASHED, marker="p"),
     "girgis_upper": Look(_TEAL, DASHED, marker="^"),
-    "girgis_simple": Look(_GREY, DASHED, marker="s"),
+    "girgis_simple": Look(_GREY, DASHED, marker="o"),
     "girgis_lower": Look(_BLACK, DASHED, 0.9, "x"),
     "girgis_lower_simple": Look(_DARK, DASHED, 0.9, "+"),
     "estimate_error": Look(_BLUE, width=1.4),
@@ -111,16 +113,22 @@ BOUND_LOOKS = {
 # Bounds that have no look of their own. Several of them in a panel differ by their variants.
 _OTHER_BOUND = Look(_TEAL, FINE_DASHED, marker="8")
 
-# Colours of families of mechanisms, and the marker of each member.
+# Colours of families of mechanisms, and the marker of each member. They were searched for: each is
+# far from every colour of a bound, with each deficiency of colour vision, and legible as text.
 _FAMILIES = {
-    "#0072b2": {"krr": "o", "dump": "P"},
-    "#00806a": {"blh": "s", "local_hash": "D", "collision": "h"},
-    "#b3417a": {"rappor": "v", "oue": "^", "unary": "<"},
-    "#7b3fa0": {"hadamard": "*", "hadamard_blocks": "X"},
-    "#b35900": {"subset": "p", "privset": "H"},
-    "#7a6a00": {"laplace": ">", "metric_laplace": "d", "duchi": "8", "piecewise": "P"},
-    "#5c4033": {"privunit": "X", "cheu_zhilyaev": "d"},
-    "#44546a": {"hierarchical_histogram": "H", "separate_histograms": "d"},
+    "#1314c6": {"krr": "o", "dump": "P"},
+    "#d520ab": {"rappor": "v", "oue": "^", "unary": "<"},
+    "#04512a": {"blh": "s", "local_hash": "D", "collision": "h"},
+    "#815de5": {"hadamard": "*", "hadamard_blocks": "X"},
+    "#99002a": {"subset": "p", "privset": "H"},
+    "#4a1601": {
+        "laplace": ">",
+        "metric_laplace": "d",
+        "duchi": "8",
+        "piecewise": "P",
+        "privunit": "X",
+    },
+    "#400066": {"hierarchical_histogram": "H", "separate_histograms": "d", "cheu_zhilyaev": "X"},
 }
 MECHANISM_LOOKS = {
     name: Look(color, marker=marker)
@@ -128,7 +136,7 @@ MECHANISM_LOOKS = {
     for name, marker in members.items()
 }
 # Compositions of several mechanisms, matrices, other protocols.
-_OTHER_MECHANISM = Look("#44546a", marker="8")
+_OTHER_MECHANISM = Look("#400066", marker="8")
 # Markers of several lines that would look the same, such as those of one mechanism at several
 # rates.
 _VARIANTS = ("s", "^", "D", "v", "P", "X", "o")

@@ -18,11 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shufflebounds.bounds.base import Kind
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
 from shufflebounds.curves.plotting.looks import line_look, unproven
-from shufflebounds.curves.plotting.texts import number, setting_text
+from shufflebounds.curves.plotting.texts import equations, number
 from shufflebounds.curves.storage import CurveName
 
 FloatArray = NDArray[np.float64]
@@ -94,10 +95,10 @@ class Drawn:
         return self.lower if self.kind == "lower" else self.upper
 
     @staticmethod
-    def line(x: FloatArray, y: FloatArray) -> Drawn:
+    def line(x: FloatArray, y: FloatArray, kind: str = "upper") -> Drawn:
         """A curve with nothing behind it but what is drawn."""
         unknown = np.full(x.size, np.nan)
-        return Drawn(x, y, unknown, unknown)
+        return Drawn(x, y, unknown, unknown, kind)
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ class View:
     Parameters
     ----------
     title
-        Its parts.
+        Its parts: what panels have in common is said once.
     lines
         In drawing order, each as it is drawn in the end.
-    y_label, x_log, y_log, y_limits
+    y_label, x_log, y_log, x_limits, y_limits
         The axes; limits are None if they follow from the data.
     is_ratio
         Whether all curves are divided by one of them.
@@ -132,6 +133,8 @@ class View:
     boxes
         With boxes, the panel is a diagram: a line is an arrow from the middle of a box to that of
         another, and its name is written beside it.
+    letter
+        Such as (a), where there are several panels.
 
     """
 
@@ -140,17 +143,32 @@ class View:
     y_label: str
     x_log: bool = False
     y_log: bool = False
+    x_limits: Limits | None = None
     y_limits: Limits | None = None
     is_ratio: bool = False
     band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
     boxes: Sequence[Box] = ()
+    letter: str = ""
 
     def shows(self, curve: Drawn) -> bool:
         """Whether any point of a curve lies within the limits of the y axis."""
         low, high = self.y_limits or (-math.inf, math.inf)
         return bool(((curve.y >= low) & (curve.y <= high)).any())
+
+    def shown_x(self) -> FloatArray:
+        """Return what the x axis shows: its limits or all curves."""
+        if self.x_limits:
+            return np.array(self.x_limits)
+        return np.concatenate([curve.x for _, curve in self.lines])
+
+    def shown_y(self) -> FloatArray:
+        """Return what the y axis shows: its limits or all curves, and 1 on an axis of ratios."""
+        if self.y_limits:
+            return np.array(self.y_limits)
+        y = [curve.y for _, curve in self.lines]
+        return np.concatenate([*y, [1.0]] if self.is_ratio else y)
 
     def band_edges(self) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper edge of the band, (P,) each; NaN where it has no place.
@@ -190,6 +208,38 @@ class Sheet:
         return [view for row in self.rows for view in row]
 
     @property
+    def common(self) -> list[str]:
+        """What the titles of all panels share, where there are several."""
+        return _shared(self.views) if len(self.views) > 1 else []
+
+    @property
+    def heading(self) -> str:
+        """What stands above the title: the source, and what all panels share."""
+        return "; ".join(filter(None, [self.source, ", ".join(self.common)]))
+
+    def title_of(self, view: View) -> str:
+        """The letter and the title of a panel, without what all panels share."""
+        own = [part for part in view.title if part not in self.common]
+        return f"{view.letter} {', '.join(own)}".strip()
+
+    def row_head(self, i: int) -> str:
+        """What the panels of row i of a grid share, and not all panels."""
+        parts = _shared(self.rows[i]) if self._is_grid else []
+        return ", ".join(part for part in parts if part not in self.common)
+
+    def printed_title(self, i: int, j: int) -> list[str]:
+        """The parts of a title in a grid: what a row or a column shares is said once."""
+        view = self.rows[i][j]
+        hidden = {*self.common, *(_shared(self.rows[i]) if self._is_grid else [])}
+        if i > 0:
+            hidden.update(_shared([row[j] for row in self.rows]))
+        return [part for part in view.title if part not in hidden]
+
+    @property
+    def _is_grid(self) -> bool:
+        return len(self.rows) > 1 and len(self.rows[0]) > 1
+
+    @property
     def is_map(self) -> bool:
         """Whether its panels are maps."""
         return bool(self.views[0].y_ticks)
@@ -203,6 +253,12 @@ class Sheet:
     def is_diagram(self) -> bool:
         """Whether its panels are diagrams."""
         return bool(self.views[0].boxes)
+
+
+def _shared(views: Sequence[View]) -> list[str]:
+    """Return the parts that the titles of all views have."""
+    first, *others = (view.title for view in views)
+    return [part for part in first if all(part in title for title in others)]
 
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
@@ -228,15 +284,24 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
 
 
 def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
-    """The sheet of curves of one quantity in one panel, where each is called like its bound."""
+    """The sheet of curves of one quantity in one panel, where each is called like its bound.
+
+    Below it, those of ε are divided by the lower bound, if it is among them.
+    """
     first = curves[0].specification
     bounds = [curve.specification.bound for curve in curves]
     lines = [
         Line(bound.label, line_look(bound.name), curve.name)
         for bound, curve in zip(bounds, curves, strict=True)
     ]
-    panel = Panel("", setting_text(first.setting), tuple(lines))
-    layout = Layout(title, ((panel,),), quantity=first.quantity, x=first.axis.name)
+    panel = Panel("", tuple(equations(first.setting.given())), tuple(lines))
+    panels = [(panel,)]
+    divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
+    if first.quantity == "epsilon" and len(divisors) == 1 < len(curves):
+        panels.append((replace(panel, divisor=divisors[0]),))
+    layout = Layout(
+        title, tuple(panels), quantity=first.quantity, x=first.axis.name, divisor="lower bound"
+    )
     return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
 
 
@@ -245,17 +310,20 @@ def _is_of_errors(layout: Layout) -> bool:
 
 
 def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
-    """The panels without empty parts of titles, and behind (a), (b), … where there are several."""
+    """The panels without empty parts of titles, called (a), (b), … where there are several."""
     letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
     is_alone = len(rows) == len(rows[0]) == 1
-
-    def lettered(view: View) -> View:
-        first, *others = filter(None, view.title) if any(view.title) else [""]
-        return replace(
-            view, title=[first if is_alone else f"({next(letters)}) {first}".strip(), *others]
-        )
-
-    return [[lettered(view) for view in row] for row in rows]
+    return [
+        [
+            replace(
+                view,
+                title=list(filter(None, view.title)),
+                letter="" if is_alone else f"({next(letters)})",
+            )
+            for view in row
+        ]
+        for row in rows
+    ]
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
@@ -301,7 +369,7 @@ def _as_drawn(line: Line, curve: Drawn) -> Line:
 def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
     """A panel of lines; ValueError where a divisor has another axis than a curve."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
-    y_label, y_limits = Y_LABELS[layout.quantity, layout.transform], None
+    y_label, x_limits, y_limits = Y_LABELS[layout.quantity, layout.transform], None, None
     if panel.divisor:
         lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
         quantity = Y_LABELS[layout.quantity, "none"]
@@ -313,14 +381,17 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         y_limits = SMALLEST_DELTA, float(y.max())
+        x = np.concatenate([curve.x for _, curve in lines])[y >= SMALLEST_DELTA]
+        x_limits = float(x.min()), float(x.max())
     return View(
-        title=(panel.subject, panel.setting),
+        title=(panel.subject, *panel.setting),
         lines=lines,
         y_label=y_label,
         x_log=layout.x in _LOGARITHMIC or _is_of_errors(layout),
         # Where nothing is above 0, a logarithmic axis would show nothing at all.
         y_log=bool((y > 0.0).any())
         and (panel.divisor is not None or layout.transform not in _LOG2_OF),
+        x_limits=x_limits,
         y_limits=y_limits,
         is_ratio=panel.divisor is not None,
         band=_band(lines),
@@ -357,7 +428,7 @@ def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -
     values = np.concatenate([row.y for row in rows])
     return View(
         lines=[(Line("", line_look("blanket")), Drawn(x.ravel(), y.ravel(), values, values))],
-        title=(panel.subject, panel.setting),
+        title=(panel.subject, *panel.setting),
         y_label="",
         x_ticks=[number(column) for column in columns],
         y_ticks=[line.label for line in panel.lines],
@@ -382,18 +453,23 @@ class TradeOffLine:
 
 
 def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
-    """False negatives on the left; on the right, what attacks find at few false positives."""
+    """What attacks gain over a guess: the difference of both rates, and their ratio where few.
+
+    A guess has as many true positives as false ones, and the plain rates of a small risk would all
+    lie on one line.
+    """
     rates = np.linspace(0.0, 1.0, TRADE_OFF_POINTS)
     rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)
     guess = Line("a guess", line_look("guess"))
-    missed = [(guess, Drawn.line(rates, 1.0 - rates))]
-    detected = [(guess, Drawn.line(rare, rare))]
+    gained = [(guess, Drawn.line(rates, np.zeros_like(rates)))]
+    ratios = [(guess, Drawn.line(rare, np.ones_like(rare)))]
     for line in lines:
         drawn_line = Line(line.label, line_look(line.bound))
-        missed.append((drawn_line, Drawn.line(rates, line.at(rates))))
-        detected.append((drawn_line, Drawn.line(rare, 1.0 - line.at(rare))))
+        kind = "lower" if line.bound == "lower" else "upper"
+        gained.append((drawn_line, Drawn.line(rates, 1.0 - rates - line.at(rates), kind)))
+        ratios.append((drawn_line, Drawn.line(rare, (1.0 - line.at(rare)) / rare, kind)))
     views = [
-        View((), missed, "rate of false negatives"),
-        View((), detected, "rate of true positives", x_log=True, y_log=True),
+        View((), gained, "true positives − false positives"),
+        View((), ratios, "true / false positives", x_log=True, y_log=True, is_ratio=True),
     ]
-    return Sheet(title, [views], "rate of false positives", "α", "β")
+    return Sheet(title, with_letters([views]), "rate of false positives", "α", "β")

@@ -124,9 +124,14 @@ def wrapped(text: str, width: int) -> str:
     formulas = iter(_FORMULA.findall(text))
     # Placeholders that are as long as the formulas.
     hidden = _FORMULA.sub(lambda match: "\0" * len(plain(match[0])), text)
-    lines = textwrap.wrap(_JOINT.sub("\N{NO-BREAK SPACE}", hidden), width, break_long_words=False)
+    lines = textwrap.wrap(join_relations(hidden), width, break_long_words=False)
     restored = re.sub("\0+", lambda _: next(formulas), "\n".join(lines))
     return restored.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def join_relations(text: str) -> str:
+    """The text with blanks beside relations that no line is broken at."""
+    return _JOINT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def _italic(match: re.Match[str]) -> str:

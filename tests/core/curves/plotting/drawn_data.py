@@ -28,8 +28,8 @@ def line(curve="upper", experiment="krr10", regime="low", **changes):
     return Line(**given | changes)
 
 
-def panel(*lines, subject="a panel", setting=""):
-    return Panel(subject, setting, tuple(lines))
+def panel(*lines, subject="a panel", setting=()):
+    return Panel(subject, tuple(setting), tuple(lines))
 
 
 def grid(experiments=("krr10",), regimes=("low",), curves=tuple(BOUNDS), **changes):
@@ -39,7 +39,7 @@ def grid(experiments=("krr10",), regimes=("low",), curves=tuple(BOUNDS), **chang
             panel(
                 *(line(curve, experiment, regime) for curve in curves),
                 subject=experiment,
-                setting=f"{regime} ε₀ = {EPS0[regime]:g}",
+                setting=[f"{regime} ε₀ = {EPS0[regime]:g}"],
             )
             for regime in regimes
         )
@@ -80,7 +80,7 @@ def overlay():
                     for curve, bound in (("upper", "blanket"), ("lower", "lower"))
                 ),
                 subject="10-RR",
-                setting=f"{regime} ε₀ = {EPS0[regime]:g}",
+                setting=[f"{regime} ε₀ = {EPS0[regime]:g}"],
             )
             for regime in ("low", "large")
         )

@@ -31,7 +31,7 @@ def several():
             line("hoeffding", regime=regime, look=line_look("variation_ratio_analytic")),
             line("lower", regime=regime),
             subject="10-RR",
-            setting=f"ε₀ = {EPS0[regime]:g}, δ = $10^{{-6}}$",
+            setting=[f"ε₀ = {EPS0[regime]:g}", "δ = $10^{-6}$"],
         )
         for regime in ("low", "large")
     ]
@@ -113,9 +113,9 @@ def test_panels_and_curves_are_called_as_in_the_printed_figure():
     assert (shown["title"], shown["caption"], shown["axis"]) == ("A figure", "A caption.", "n")
     names = ["upper bound", "clone", "blanket, Hoeffding (not proven)", "lower bound"]
     assert [part["title"] for part in shown["panels"]] == [
-        f"({letter}) 10-RR, ε₀ = {eps0}, δ = 10⁻⁶"
-        for letter, eps0 in zip("abcd", (0.1, 4, 0.1, 4), strict=True)
+        f"({letter}) ε₀ = {eps0}" for letter, eps0 in zip("abcd", (0.1, 4, 0.1, 4), strict=True)
     ]
+    assert shown["source"] == "10-RR, δ = 10⁻⁶"
     assert all(part["rows"] == names for part in shown["panels"])
     assert [part["value"] for part in shown["panels"]] == [
         *["eᵋ − 1"] * 2,
@@ -155,7 +155,7 @@ def test_a_chart_is_json_that_says_what_it_shows():
 
 def test_texts_are_text_wherever_they_stand():
     evil = "</script><script>alert(1)</script><!-- \" ' & {x}"
-    layout = row(panel(line(label=evil), subject=evil, setting=evil), title=evil)
+    layout = row(panel(line(label=evil), subject=evil, setting=[evil]), title=evil)
     chart = charts.chart(of_curves(data(layout), layout), evil)
     text = charts.page({evil: {evil: chart}, "Without figures": {}})
     assert text.count("<script") == text.count("</script>") == 2
@@ -286,6 +286,35 @@ def test_a_figure_that_is_alone_is_open(chromium, tmp_path):
     with browsers.opened(chromium, path.as_uri(), WINDOW) as page:
         page.locator("details[data-drawn=yes]").wait_for()
         assert page.locator(".vega-embed svg.marks").count() == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", [("curves", 390), ("curves", 1440)], indirect=True)
+def test_names_stand_beside_the_last_panel_of_a_row(page):
+    names = page.locator(".mark-text.role-mark text").all_text_contents()
+    rows = 4 if page.viewport_size["width"] < 500 else 2
+    assert len(names) == 4 * rows
+    assert {"upper bound", "clone", "lower bound"} < set(names)
+    if rows == 2:
+        page.get_by_role("checkbox", name="clone").uncheck()
+        page.wait_for_function(
+            "document.querySelectorAll('.mark-text.role-mark text').length === 6"
+        )
+
+
+@pytest.mark.browser
+def test_titles_are_broken_in_a_narrow_window(chromium, tmp_path):
+    subject = "10-RR, RAPPOR and Laplace together, and a few more of them"
+    panels = [panel(line("upper", regime=r), subject=subject, setting=[r]) for r in EPS0]
+    layout = row(*panels[:2], panel(line("upper"), subject="another"))
+    path = tmp_path / "page.html"
+    path.write_text(charts.page({"Paper": {"fig": charts.chart(of_curves(data(layout), layout))}}))
+    for width in (390, 768):
+        with browsers.opened(chromium, path.as_uri(), {"width": width, "height": 800}) as page:
+            page.locator("details[data-drawn=yes]").wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            chart = page.locator("details[open] svg").first.bounding_box()
+            assert chart["width"] > 0.8 * width
 
 
 @pytest.mark.browser

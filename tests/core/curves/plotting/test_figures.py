@@ -1,10 +1,13 @@
 """The printed figure of a sheet: that it shows all of it, and that everything has its place."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from drawn_data import data, grid, line, overlay, panel, row, vanishing, with_ratio
+from matplotlib.text import Text
+from places import assert_everything_has_its_place
 
 from shufflebounds.curves.plotting import descriptions, figures
 from shufflebounds.curves.plotting.looks import line_look
@@ -55,6 +58,71 @@ def test_names_stand_beside_their_lines_and_apart():
     for below, above in itertools.pairwise(boxes):
         assert below.y1 <= above.y0 + 1.0
     assert all(fig.bbox.x0 < box.x0 and box.x1 < fig.bbox.x1 for box in boxes)
+
+
+def texts_of(fig):
+    return [text for text in fig.findobj(Text) if text.get_visible() and text.get_text()]
+
+
+def test_what_panels_share_is_said_once():
+    """Columns name their mechanism, rows their ε₀, and what all have in common is said above."""
+    panels = [
+        [
+            panel(line(experiment=name, regime=regime), subject=name, setting=[regime, "δ = 0.1"])
+            for name in ("krr10", "laplace")
+        ]
+        for regime in ("low", "large")
+    ]
+    layout = grid(panels=panels)
+    sheet = of_curves(data(layout), layout)
+    fig = figures.figure(sheet)
+    assert [ax.get_title(loc="left") for ax in fig.axes] == [
+        "(a) krr10",
+        "(b) laplace",
+        "(c)",
+        "(d)",
+    ]
+    assert [ax.get_ylabel().split("\n")[0] for ax in fig.axes[::2]] == ["low", "large"]
+    for titled in (True, False):
+        texts = [text.get_text() for text in texts_of(figures.figure(sheet, titled=titled))]
+        for part in ("krr10", "laplace", "low", "large", r"$\delta$ = 0.1"):
+            assert sum(part in text for text in texts) == 1
+    # In a browser panels may stand in other rows: there each says what it is.
+    assert sheet.title_of(sheet.views[2]) == "(c) krr10, large"
+
+
+def test_in_a_column_names_stand_above_the_panels_once():
+    layout = with_ratio()
+    layout = replace(layout, panels=tuple(panels[:1] for panels in layout.panels))
+    fig = figures.figure(of_curves(data(layout), layout), titled=False)
+    assert fig.get_figwidth() == figures.COLUMN_WIDTH
+    fig.draw_without_rendering()
+    above, below = fig.axes
+    assert above.bbox.width > 0.75 * fig.bbox.width
+    # A legend is filled by columns: the first line is of the two largest.
+    names = [text.get_text() for text in above.get_legend().get_texts()]
+    assert names == ["clone", "lower bound", "upper bound"]
+    assert below.get_legend() is None
+    assert_everything_has_its_place(fig)
+
+
+def test_panels_of_a_row_name_the_same_numbers():
+    layout = replace(with_ratio("lower"), has_shared_rows=True)
+    frame = data(layout)
+    wide = (frame["curve"] == "clone") & (frame["regime"] == "low")
+    frame.loc[wide, "epsilon_upper"] *= 40.0
+    fig = figures.figure(of_curves(frame, layout))
+    for axes in np.reshape(fig.axes, (2, 2)):
+        first, second = (ax.yaxis.get_majorticklocs().tolist() for ax in axes)
+        assert first == second
+    for ax in fig.axes[2:]:
+        assert 1.0 in ax.yaxis.get_majorticklocs()
+
+
+def test_a_lower_bound_hides_nothing():
+    [ax, *_] = figure(grid(curves=["upper", "lower", "clone"])).axes
+    order = {line.get_label(): line.get_zorder() for line in ax.get_lines()}
+    assert order["lower bound"] < min(order["upper bound"], order["clone"])
 
 
 def test_every_type_is_at_least_7_points():

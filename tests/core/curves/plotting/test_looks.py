@@ -22,6 +22,7 @@ from shufflebounds.curves.plotting.looks import (
     MAX_LINES,
     MECHANISM_LOOKS,
     line_look,
+    mechanism_look,
 )
 from shufflebounds.curves.plotting.sheets import SMALLEST_DELTA
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
@@ -88,6 +89,10 @@ def lab(color, deficiency):
     return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
 
 
+def distance(first, second, deficiency):
+    return np.linalg.norm(lab(first.color, deficiency) - lab(second.color, deficiency))
+
+
 def contrast(color, background="#ffffff"):
     """The ratio of luminances of the Web Content Accessibility Guidelines."""
     above, below = (float(np.dot(DEFICIENCIES["grey"][0], linear(c))) for c in (background, color))
@@ -95,8 +100,9 @@ def contrast(color, background="#ffffff"):
 
 
 @pytest.mark.parametrize("look", [*BOUND_LOOKS.values(), *MECHANISM_LOOKS.values()])
-def test_lines_stand_out_from_white(look):
-    assert contrast(look.color) >= 3.0
+def test_lines_and_their_names_are_legible_on_white(look):
+    """Names have the colour of their line; text needs a contrast of 4.5."""
+    assert contrast(look.color) >= 4.5
 
 
 def test_numbers_stand_out_from_the_darkest_cell_of_a_map():
@@ -112,7 +118,7 @@ def test_what_has_no_look_of_its_own_is_told_apart():
         assert not {(look.color, look.marker) for look in looks} & {
             (look.color, look.marker) for look in MECHANISM_LOOKS.values()
         }
-        assert all(contrast(look.color) >= 3.0 for look in looks)
+        assert all(contrast(look.color) >= 4.5 for look in looks)
     assert line_look("mine") not in BOUND_LOOKS.values()
 
 
@@ -129,8 +135,21 @@ def test_bounds_with_the_same_dashes_and_marker_have_distant_colours(deficiency)
     looks = {k: v for k, v in looks.items() if not k.startswith(("curator", "program"))}
     for first, second in itertools.combinations(looks.values(), 2):
         if (first.dashes, first.marker) == (second.dashes, second.marker):
-            distance = np.linalg.norm(lab(first.color, deficiency) - lab(second.color, deficiency))
-            assert distance >= 11.0, (first, second)
+            assert distance(first, second, deficiency) >= 11.0, (first, second)
+
+
+@pytest.mark.parametrize("deficiency", sorted(DEFICIENCIES.keys() - {"grey"}))
+def test_no_colour_of_a_bound_is_near_one_of_a_mechanism(deficiency):
+    bounds = {look.color: look for look in BOUND_LOOKS.values()}
+    families = {look.color: look for look in (*MECHANISM_LOOKS.values(), mechanism_look("mine"))}
+    near = [
+        pair
+        for pair in itertools.product(bounds, families)
+        if distance(bounds[pair[0]], families[pair[1]], deficiency) < 11.0
+    ]
+    assert not near
+    for first, second in itertools.combinations(families.values(), 2):
+        assert distance(first, second, "none") >= 22.0, (first, second)
 
 
 def test_mechanisms_have_markers_that_tell_those_of_a_family_apart():
@@ -227,6 +246,31 @@ def test_titles_and_captions_hold_settings_and_no_results(paper):
         assert "%" not in text, name
 
 
+# How titles call some bounds.
+WORDS = {"best proven bound", "stronger clone", "clone", "blanket", "lower bound", "worst dataset"}
+
+
+@each_layout
+def test_titles_name_only_lines_of_every_panel(paper, name):
+    layout, curves = papers()[paper].figures[name], papers()[paper].curves
+    title = layout.title.lower()
+    for word in sorted(WORDS, key=len, reverse=True):
+        if not re.search(rf"\b{word}\b", title):
+            continue
+        title = re.sub(rf"\b{word}\b", "", title)
+        for panel in itertools.chain(*layout.panels):
+            drawn = [curves[line.curve].bound.label for line in panel.lines]
+            # What all others are divided by is the line at 1.
+            drawn += [curves[panel.divisor].bound.label] if panel.divisor else []
+            drawn += [line.label for line in panel.lines]
+            assert any(word in label for label in drawn), (word, drawn)
+
+
+def test_titles_are_all_different():
+    titles = [figure["title"] for p in CONFIG["papers"] for figure in CONFIG[p]["figures"].values()]
+    assert len(set(titles)) == len(titles)
+
+
 @each_layout
 def test_only_what_is_not_proven_is_dotted(paper, name):
     for line in papers()[paper].figures[name].lines:
@@ -243,7 +287,7 @@ def test_every_image_names_its_mechanisms_and_settings(paper, name):
                 curve = papers()[paper].curves[line.curve]
                 for key, symbol in {"eps0": r"\varepsilon_0", "delta": r"\delta"}.items():
                     if key in curve.setting.given():
-                        assert f"${symbol}$ = " in panel.setting
+                        assert f"${symbol}$ = " in ", ".join(panel.setting)
                 if not panel.subject and curve.bound.knows_mechanism:
                     if isinstance(curve.reports, Messages):
                         # Lines name what is calibrated.

@@ -7,10 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drawn_data import BOUNDS, data, grid, rows_of, with_ratio
+from specifications import specification
 
 from shufflebounds.bounds.base import QUANTITIES
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.curves.curve import compute
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import of_curves
+from shufflebounds.curves.plotting.sheets import (
+    TradeOffLine,
+    of_computed,
+    of_curves,
+    of_trade_off,
+)
+from shufflebounds.curves.storage import CurveName
 
 
 def drawn(view):
@@ -97,7 +106,7 @@ def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
     frame["delta_upper"] = [1e-3, 1e-9, 1e-25, 1e-240]
     [view] = of_curves(frame, layout).views
     np.testing.assert_array_equal(view.lines[0][1].y, frame["delta_upper"])
-    assert view.y_limits == (1e-20, 1e-3)
+    assert (view.x_limits, view.y_limits) == ((0.1, 0.2), (1e-20, 1e-3))
     frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
     assert of_curves(frame, layout).views[0].y_limits is None
 
@@ -129,6 +138,30 @@ def test_a_curve_of_one_point_has_a_marker():
     [view] = of_curves(data(layout, x=[1000]), layout).views
     assert len(view.lines) == len(BOUNDS)
     assert all(one.look.marker for one, _ in view.lines)
+
+
+def test_computed_curves_are_divided_by_the_lower_bound_among_them():
+    curves = [
+        compute(CurveName("krr", "", name), specification(bound=name))
+        for name in ("blanket", "lower")
+    ]
+    above, below = (row[0] for row in of_computed(curves, "3-RR").rows)
+    assert (above.is_ratio, below.is_ratio) == (False, True)
+    assert set(drawn(below)["lower bound"].y) == {1.0}
+    assert len(of_computed(curves[:1], "3-RR").rows) == 1
+
+
+def test_a_trade_off_is_drawn_against_a_guess():
+    def half(rate):
+        """Of an attack that is right in half of all cases and guesses otherwise."""
+        return Enclosure(0.5 - 0.5 * rate, 0.5 - 0.5 * rate)
+
+    [[gain, ratio]] = of_trade_off([TradeOffLine("attack", "lower", half, "upper")], "Risk").rows
+    np.testing.assert_allclose(drawn(gain)["attack"].y, 0.5 - 0.5 * drawn(gain)["attack"].x)
+    np.testing.assert_allclose(drawn(ratio)["attack"].y, 0.5 + 0.5 / drawn(ratio)["attack"].x)
+    assert set(drawn(gain)["a guess"].y) == {0.0}
+    assert set(drawn(ratio)["a guess"].y) == {1.0}
+    assert drawn(gain)["attack"].kind == "lower"
 
 
 # Ratios.

@@ -220,13 +220,14 @@ def _panel_view(rows: pd.DataFrame, *, ratio: bool) -> View:
     return View(
         title=[
             rows["mechanism"].iloc[0],
-            f"ε₀ = {number(rows['eps0'].iloc[0])}, δ = {number(rows['delta'].iloc[0])}",
+            f"ε₀ = {number(rows['eps0'].iloc[0])}",
+            f"δ = {number(rows['delta'].iloc[0])}",
         ],
         lines=[
             (Line(label, line_look(bound)), Drawn.line(n, rows[column].to_numpy() / unit))
             for column, label, bound in LINES
         ],
-        y_label="ratio to upper bound" if ratio else r"$\varepsilon$",
+        y_label=r"$\varepsilon$ / blanket" if ratio else r"$\varepsilon$",
         x_log=True,
         y_log=True,
         is_ratio=ratio,
