@@ -572,8 +572,10 @@ def test_mechanisms_are_listed_with_their_parameters():
         "k": {"type": "int", "required": True, "default": None, "help": told}
     }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
-    # One line each, with the names of its parameters; those that are optional in brackets.
-    rows = [line.split() for line in succeed("mechanisms").stdout.splitlines()]
+    # One row each, with the names of its parameters; those that are optional in brackets. Names
+    # that do not fit into a line follow below the others.
+    text = re.sub(r"\n {20,}", " ", succeed("mechanisms").stdout)
+    rows = [line.split() for line in text.splitlines()]
     for name, entry in listed.items():
         (row,) = (row for row in rows if row[:1] == [name])
         own = [
