@@ -395,7 +395,9 @@ class _TaskMechanism:
         single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
         if single and self.randomizer(1.0).crowds():
             return self._choice(self.randomizer, "best")
-        return self._choice(self.blanket, "blanket")
+        # With cells, the blanket alone does not tell which ε₀ misses the target.
+        is_noise = single and self.family.noise is not None
+        return self._choice(self.randomizer if is_noise else self.blanket, "blanket")
 
     def by_clone(self) -> Choice:
         """Return the choice by the bound for every mechanism with the same ε₀.
