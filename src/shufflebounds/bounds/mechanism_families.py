@@ -125,9 +125,9 @@ class MechanismFamily:
 
     def make(self, eps0: float, parameter: int) -> Randomizer | MultiMessage:
         """Return the mechanism with this ε₀ and this value of the free parameter."""
-        maker: Callable[..., Randomizer | MultiMessage]
-        maker = self.noise or self.protocol or mechanism(self.name)
-        return maker(eps0=eps0, **self.parameters(parameter))
+        maker: Callable[..., Any] = self.noise or self.protocol or mechanism(self.name)
+        made: Randomizer | MultiMessage = maker(eps0=eps0, **self.parameters(parameter))
+        return made
 
 
 def mechanism_families(task: Task) -> Iterator[MechanismFamily]:
@@ -135,7 +135,8 @@ def mechanism_families(task: Task) -> Iterator[MechanismFamily]:
     k, s = task.values, task.items
     if k is None:
         yield from _families_for_numbers()
-        if task.most_eps0 is None:
+        # Over several shuffles, the noise takes half a minute.
+        if task.most_eps0 is None and task.rounds == task.attributes == 1:
             yield from _gaussian_families(task.delta)
     elif s == 1:
         yield from _families_for_values(k)
@@ -245,10 +246,11 @@ def _gaussian_families(delta: float) -> Iterator[MechanismFamily]:
     )
 
 
-def _gaussian(eps0: float, delta: float, domain: str) -> Gaussian:
+def _gaussian(eps0: float, domain: str, delta: float) -> Gaussian:
     """Return the least noise, in six digits, that is about (ε₀, δ)-LDP; nothing rests on that."""
     sigma = float(outward(accuracy.gaussian_noise(eps0, delta), up=True))
-    return Gaussian(min(max(sigma, MIN_SIGMA), MAX_SIGMA), domain, cells=_GAUSSIAN_CELLS)
+    noise = Gaussian(min(max(sigma, MIN_SIGMA), MAX_SIGMA), domain, cells=_GAUSSIAN_CELLS)
+    return noise.for_delta(delta)
 
 
 def _families_for_sets(d: int, s: int) -> Iterator[MechanismFamily]:

@@ -113,7 +113,11 @@ class Choice:
 
         ``eps0.lower`` times ``shuffles``; None for Gaussian noise.
         """
-        return None if self.is_gaussian else Enclosure(self.eps0.lower, self.eps0.lower).times(self.shuffles).upper
+        return (
+            None
+            if self.is_gaussian
+            else Enclosure(self.eps0.lower, self.eps0.lower).times(self.shuffles).upper
+        )
 
     @property
     def is_gaussian(self) -> bool:
@@ -396,7 +400,7 @@ class _TaskMechanism:
         if single and self.randomizer(1.0).crowds():
             return self._choice(self.randomizer, "best")
         # With cells, the blanket alone does not tell which ε₀ misses the target.
-        is_noise = single and self.family.noise is not None
+        is_noise = self.family.noise is not None
         return self._choice(self.randomizer if is_noise else self.blanket, "blanket")
 
     def by_clone(self) -> Choice:

@@ -251,9 +251,7 @@ def _remains_of(choice: Choice, task: Mapping[str, Any]) -> list[str]:
     """Return what is left of a choice if the shuffler fails."""
     if not isinstance(choice.randomizer, Gaussian):
         return without_shuffler(choice.eps0_of_round, task["rounds"], choice.eps0.lower)
-    reports = 1 if choice.way == "one" else task["attributes"]
-    noise, delta = choice.randomizer.sigma / math.sqrt(reports), task["delta"]
-    return without_shuffler_at(delta, repr(delta), noise, task["rounds"])
+    return without_shuffler_at(task["delta"], repr(task["delta"]), choice.randomizer.sigma, 1)
 
 
 def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:

@@ -75,6 +75,7 @@ class Deployment:
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
     them. ``colluding`` of the users provide no cover for others. ``also`` lists further rounds as
     (number of users, number of rounds). ``messages`` is a setting of some protocols.
+    ``delta`` is that of the question, if it has one: the ends of some mechanisms are made for it.
 
     Raises ValueError for a number out of its range, for a mechanism's option beside a protocol, for
     an ε₀ if none can be chosen, and if all users collude.
@@ -89,6 +90,7 @@ class Deployment:
     rounds: int | None = 1
     also: tuple[Rounds, ...] = ()
     messages: int | None = None
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         validation.probability("rate", self.rate)
@@ -131,7 +133,10 @@ class Deployment:
     @cached_property
     def round_protocol(self) -> Protocol:
         """The protocol of all that a user sends in a round, at its ε₀."""
-        return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
+        rounds = None if self.rounds is None else self.times
+        return self.sent.protocol(
+            Setting(eps0=self.eps0, messages=self.messages, delta=self.delta, rounds=rounds)
+        )
 
     @cached_property
     def protocol(self) -> Protocol:

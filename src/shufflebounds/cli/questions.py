@@ -95,6 +95,7 @@ class Question:
             left_open: dict[str, Any] = {self.sought: None}
             deployment = replace(deployment, **left_open)
         target = {name: given[name] for name in self.target}
+        deployment = replace(deployment, delta=target.get("delta"))
         answers, notes, more_warnings = self.solve(deployment, output=output, **given)
         ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}

@@ -35,9 +35,12 @@ MAX_CELLS = 10_000
 # Number of cells on each side of 1/2, if the user gives none, for σ ≥ 1 and for smaller ones. The
 # ends of ε differ by about 1e-4. For σ < 1 more cells take seconds, and the ends differ by 1e-3.
 DEFAULT_CELLS, FEWER_CELLS = 400, 250
-# What losses beyond the last cell add to δ, if the user gives no number. A larger one makes bounds
-# for small δ useless, and a smaller one makes the bound for all datasets larger.
+# What losses beyond the last cell add to δ, if neither the user nor the question gives a number. A
+# larger one makes bounds for small δ useless. A smaller one makes the bound for all datasets
+# larger, and that of many rounds if σ is below 1.
 DEFAULT_TAIL = 1e-13
+# The same as a share of the δ of a question.
+TAIL_SHARE = 1e-3
 # Range of that number: its masses are floats at the smallest standard deviation, too.
 MIN_TAIL, MAX_TAIL = 1e-150, 1e-3
 # Largest distance of clamp/grid or 1/grid from an integer that rounding explains, relatively.
@@ -69,7 +72,8 @@ class Gaussian(Randomizer):
         stands for 400, or 250 if sigma is below 1. The ends of ε approach each other like 1/cells².
     tail
         What losses beyond the last cell may add to δ, 10⁻¹⁵⁰ to 10⁻³, without a clamp. None stands
-        for 10⁻¹³, and is good for δ of at least 10⁻¹¹. No upper bound of δ is smaller.
+        for a thousandth of the δ that is asked about, and for 10⁻¹³ where that is not known. No
+        upper bound of δ is smaller.
 
     Raises
     ------
@@ -89,7 +93,6 @@ class Gaussian(Randomizer):
     """
 
     composable = True  # 0 and 1 are the worst values of [0, 1]: docs/engine.md, section 10
-    pairs_are_proven = True
 
     sigma: float = field(metadata={"help": "standard deviation of the noise, 0.1 to 10000"})
     domain: str = field(
@@ -114,7 +117,7 @@ class Gaussian(Randomizer):
     tail: float | None = field(
         default=None,
         metadata={
-            "help": "what reports far out may add to delta (1e-13 if left out)",
+            "help": "what reports far out may add to delta (chosen by delta if left out)",
             "example": 1e-9,
         },
     )
@@ -176,7 +179,7 @@ class Gaussian(Randomizer):
             return None
         far, near = self._cells.above
         loss = math.log(near / far)
-        return loss + 2.1 * self._cells.rel_err + 8.0 * U * (1.0 + loss)
+        return loss + 2.1 * self._rel_err + 8.0 * U * (1.0 + loss)
 
     def local_epsilon(self, delta: float, *, reports: int = 1) -> float:
         """Return an ε at which reports of one user are (ε, δ)-LDP without a shuffler, rounded up.
@@ -221,7 +224,7 @@ class Gaussian(Randomizer):
             return ()
         laws = self._ends[1]
         inputs = {"0": laws[0], "1": laws[1]}
-        on_grid, err = self.grid is not None, self._cells.rel_err
+        on_grid, err = self.grid is not None, self._rel_err
         sure = np.minimum(*laws)
         return (Crowd.of_laws(*laws, sure, inputs, err, attained=on_grid, symmetric=True),)
 
@@ -231,17 +234,11 @@ class Gaussian(Randomizer):
             return self
         return replace(self, grid=None, cells=max(1, (components - 3) // 2))
 
-    def matrix(self) -> NDArray[np.float64]:
-        """Return the probabilities R(x)(y) for x = 0 and 1, shape (2, reports), y ascending.
-
-        Raises ValueError if there are more inputs, or if reports are not on a grid.
-        """
-        if self.grid is None or self.domain != "binary":
-            raise ValueError(
-                "grid must be given, and domain be binary, for a matrix of probabilities, got "
-                f"{self!r}"
-            )
-        return np.stack(self._ends[0])
+    def for_delta(self, delta: float) -> Gaussian:
+        """Return the mechanism with a `tail` of a thousandth of δ, unless it was given."""
+        if self.clamp is not None or self.tail is not None:
+            return self
+        return replace(self, tail=min(max(TAIL_SHARE * delta, MIN_TAIL), MAX_TAIL))
 
     @property
     def bits(self) -> float:
@@ -316,6 +313,15 @@ class Gaussian(Randomizer):
         """The cells of reports above 1/2, of which those below are the mirror image."""
         return gaussian_cells(self.sigma, self._losses)
 
+    @property
+    def _rel_err(self) -> float:
+        """The relative error of masses, that of rounded ends of cells included (section 5)."""
+        if self.clamp is None:
+            return self._cells.rel_err
+        reach = (1.0 + self.clamp) / self.sigma
+        narrowest = self.sigma * float(np.diff(self._losses).min(initial=np.inf))
+        return self._cells.rel_err + 36.0 * U * reach * max(1.0 / narrowest, reach + 1.0)
+
     @cached_property
     def _ends(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """The laws of 0 and 1 in cells, and those spread to the ends of cells.
@@ -344,7 +350,7 @@ class Gaussian(Randomizer):
         self, laws: tuple[FloatArray, FloatArray], others: FloatArray
     ) -> Decomposition:
         """Return the decomposition of the laws of 0 and 1 among others."""
-        return Decomposition(*laws, others, self._cells.rel_err)
+        return Decomposition(*laws, others, self._rel_err)
 
 
 def local_epsilon(sigma: float, delta: float, reports: int) -> float:

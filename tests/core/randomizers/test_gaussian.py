@@ -6,7 +6,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import ndtr
@@ -45,19 +45,20 @@ def exact_matrix(sigma, clamp, steps, inputs=(0, 1)):
 
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0.3, 5.0), st.integers(1, 5), st.integers(0, 8))
+# Rounded ends of narrow cells are the largest errors here.
+@example(1.7, 997, 1994)
 def test_masses_on_a_grid(sigma, steps, clamp_steps):
     clamp = clamp_steps / steps
     R = sb.Gaussian(sigma, clamp=clamp, grid=1 / steps)
     blanket = R.blanket()
-    assert blanket.rel_err < 1e-11
+    assert blanket.rel_err < 2e-11
     with mp.workdps(DIGITS):
         rows = exact_matrix(sigma, clamp, steps)
         for row, exact in zip([blanket.a, blanket.b], rows, strict=True):
             for mass, value in zip(row.tolist(), exact, strict=True):
                 assert abs(mp.mpf(mass) - value) <= blanket.rel_err * value
         loss = mp.log(rows[0][0] / rows[1][0])
-        assert loss <= R.eps0 <= loss + mp.mpf(1e-11)
-    np.testing.assert_array_equal(R.matrix(), [blanket.a, blanket.b])
+        assert loss <= R.eps0 <= loss + mp.mpf(1e-10)
     np.testing.assert_array_equal(blanket.c, np.minimum(blanket.a, blanket.b))
     assert R.bits == math.log2(len(rows[0]))
 
@@ -90,7 +91,7 @@ def test_a_lone_user_has_the_analytic_gaussian_mechanism(sigma, cells):
                 assert lower.lower <= delta <= upper.upper
                 if cells == 300 and eps < (R.eps0 or math.inf):
                     assert upper.upper - lower.lower < 5e-3 * delta
-    assert sb.delta(clamped.blanket(), eps=clamped.eps0, n=1).upper == 0.0
+    assert sb.delta(clamped.blanket(), eps=clamped.eps0, n=1).upper < 1e-12
 
 
 def two_users_delta(sigma, eps, others):
@@ -208,13 +209,30 @@ def test_rounding_and_cutting_off_never_cost_privacy():
 )
 def test_answers_are_in_order(sigma, domain, shape, n, delta):
     clamp, grid = shape
-    R = sb.Gaussian(sigma, domain, clamp, grid, cells=60)
+    R = sb.Gaussian(sigma, domain, clamp, grid, cells=60).for_delta(delta)
     bounds = sb.mechanism_epsilon(R, n=n, delta=delta)
     blanket = sb.epsilon(R.blanket(), n=n, delta=delta)
     pair = sb.epsilon(R.dataset_pair(), n=n, delta=delta)
     assert pair.lower <= bounds.enclosure.upper
     assert bounds.enclosure.upper <= blanket.upper * (1 + 1e-9)
     assert blanket.lower <= R.local_epsilon(delta) + 1e-12
+
+
+def test_the_last_cell_is_made_for_delta():
+    """The bound is close at a δ far below 10⁻¹³, and smaller where users are few."""
+    for delta in (1e-30, 1e-9):
+        R = sb.Gaussian(3.0, domain="interval")
+        assert R.for_delta(delta).tail == pytest.approx(1e-3 * delta)
+        eps, own = (sb.epsilon(x, n=10, delta=delta).upper for x in (R, R.for_delta(delta)))
+        assert eps == own <= R.local_epsilon(delta)
+    asked = {"n": 10_000, "delta": 1e-6}
+    default = sb.epsilon(sb.Gaussian(1.0), **asked).upper
+    assert default < 0.99 * sb.epsilon(sb.Gaussian(1.0, tail=1e-13), **asked).upper
+    for kept in (sb.Gaussian(1.0, tail=1e-9), sb.Gaussian(1.0, clamp=2.0)):
+        assert kept.for_delta(1e-6) is kept
+    # A curve over users knows δ, and one over δ does not.
+    curve = sb.curve(sb.Gaussian(1.0), n=[10_000], delta=1e-6)
+    assert curve.enclosures.upper[0] == pytest.approx(default, rel=1e-3)
 
 
 @settings(deadline=None, max_examples=30)
@@ -328,9 +346,6 @@ def test_what_a_mechanism_does_not_have():
     for ask in (lambda: interval.error(10), lambda: interval.estimate([0.0])):
         with pytest.raises(ValueError, match="no unbiased estimator on the interval"):
             ask()
-    for R in (interval, sb.Gaussian(2.0)):
-        with pytest.raises(ValueError, match="grid must be given, and domain be binary"):
-            R.matrix()
     assert interval.crowds() == ()
     assert sb.Gaussian(2.0).eps0 is None
     with pytest.raises(ValueError, match="inputs must be 0 or 1 on the binary domain"):
