@@ -102,9 +102,14 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
     return notes
 
 
-def _notes_on_matrices(deployment: Deployment) -> list[str]:
+def _has_numbered_inputs(deployment: Deployment) -> bool:
+    """Return whether inputs are rows of a matrix, which fixes ε₀."""
     pairs = deployment.sample.upper_candidates() if deployment.has_own_eps0 else ()
-    if not any(pair.inputs for pair in pairs):
+    return any(pair.inputs for pair in pairs)
+
+
+def _notes_on_matrices(deployment: Deployment) -> list[str]:
+    if not _has_numbered_inputs(deployment):
         return []
     label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
     together = "" if k == 1 else "of all coordinates together "
@@ -124,7 +129,7 @@ def _notes_on_matrices(deployment: Deployment) -> list[str]:
 
 def _notes_on_several_reports(deployment: Deployment) -> list[str]:
     notes, k = [], deployment.k_joint
-    if k > 1 and (not deployment.has_own_eps0 or deployment.gaussian_noise is not None):
+    if k > 1 and not _has_numbered_inputs(deployment):
         each = "" if deployment.has_own_eps0 else f" each at eps0/{k},"
         notes.append(
             f"A user sends {k} reports together,{each} one of every coordinate of the "
@@ -145,10 +150,14 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"
+        clone = (
+            " The stronger clone ignores the rate: it is the bound for reports that are always "
+            "sent."
+        )
         notes.append(
             f"{sender} with probability {deployment.rate!r}. The draw is secret and independent of "
-            "all else. n counts all users, whether they take part or not. The stronger clone "
-            "ignores the rate: it is the bound for reports that are always sent."
+            "all else. n counts all users, whether they take part or not."
+            f"{clone if deployment.has_eps0 else ''}"
         )
     return notes
 

@@ -33,14 +33,16 @@ MAX_REACH = 36.0
 # Largest number of cells on each side of 1/2, and of steps of a grid.
 MAX_CELLS = 10_000
 # Number of cells on each side of 1/2, if the user gives none, for σ ≥ 1 and for smaller ones. The
-# ends of ε differ by about 1e-4. For σ < 1 more cells take seconds, and the ends differ by 1e-3.
+# ends of ε differ by about 5e-5. For σ < 1 more cells take seconds, and the ends differ by 1e-3.
 DEFAULT_CELLS, FEWER_CELLS = 400, 250
 # What losses beyond the last cell add to δ, if neither the user nor the question gives a number. A
 # larger one makes bounds for small δ useless. A smaller one makes the bound for all datasets
 # larger, and that of many rounds if σ is below 1.
 DEFAULT_TAIL = 1e-13
-# The same as a share of the δ of a question.
-TAIL_SHARE = 1e-3
+# The same as a share of the δ of a question, of which the ends of ε differ by 1e-5 more.
+TAIL_SHARE = 1e-4
+# How much larger it is for the bound for all datasets.
+TAIL_OF_ALL_DATASETS = 10.0
 # Range of that number: its masses are floats at the smallest standard deviation, too.
 MIN_TAIL, MAX_TAIL = 1e-150, 1e-3
 # Largest distance of clamp/grid or 1/grid from an integer that rounding explains, relatively.
@@ -72,8 +74,8 @@ class Gaussian(Randomizer):
         stands for 400, or 250 if sigma is below 1. The ends of ε approach each other like 1/cells².
     tail
         What losses beyond the last cell may add to δ, 10⁻¹⁵⁰ to 10⁻³, without a clamp. None stands
-        for a thousandth of the δ that is asked about, and for 10⁻¹³ where that is not known. No
-        upper bound of δ is smaller.
+        for 10⁻⁴ times the δ that is asked about, and for 10⁻¹³ where that is not known. No upper
+        bound of δ is smaller. The bound for all datasets has ten times as much.
 
     Raises
     ------
@@ -222,6 +224,14 @@ class Gaussian(Randomizer):
         """
         if self.domain == "interval":
             return ()
+        if self.clamp is None:
+            tail = TAIL_OF_ALL_DATASETS * (self.tail or DEFAULT_TAIL)
+            return replace(self, tail=min(tail, MAX_TAIL))._crowd
+        return self._crowd
+
+    @property
+    def _crowd(self) -> tuple[Crowd, ...]:
+        """The crowd of 0 and 1, with this mechanism's last cell."""
         laws = self._ends[1]
         inputs = {"0": laws[0], "1": laws[1]}
         on_grid, err = self.grid is not None, self._rel_err
@@ -235,7 +245,7 @@ class Gaussian(Randomizer):
         return replace(self, grid=None, cells=max(1, (components - 3) // 2))
 
     def for_delta(self, delta: float) -> Gaussian:
-        """Return the mechanism with a `tail` of a thousandth of δ, unless it was given."""
+        """Return the mechanism with a `tail` of 10⁻⁴ times δ, unless it was given."""
         if self.clamp is not None or self.tail is not None:
             return self
         return replace(self, tail=min(max(TAIL_SHARE * delta, MIN_TAIL), MAX_TAIL))
