@@ -16,8 +16,8 @@ What to deploy
     `largest_eps0`, `fewest_users`, `most_rounds` for a target (ε, δ).
 Randomizers
     `KRR`, `BLH`, `LocalHash`, `RAPPOR`, `OUE`, `HadamardResponse`, `HadamardBlocks`, `Subset`,
-    `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `PrivUnit`, any
-    `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
+    `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `Gaussian`,
+    `PrivUnit`, any `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
 Training
     `RandomAllocation` (DP-SGD by balls and bins) in `epsilon`, `delta`, `advantage` and `compose`,
     and `smallest_noise_multiplier` for a target (ε, δ).

@@ -42,6 +42,7 @@ from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import (
@@ -124,6 +125,7 @@ __all__ = [
     "Enclosure",
     "Enclosures",
     "Error",
+    "Gaussian",
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",

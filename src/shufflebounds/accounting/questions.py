@@ -126,11 +126,15 @@ def epsilon(
     subject = require_mechanism(decomposition)
     if validation.rounds(rounds) > 1:
         users = validation.users(require_number("n", n))
-        composed = compose([(subject, users, rounds)])
-        return composed.epsilon(validation.delta(require_number("delta", delta)), rtol=rtol)
+        target = validation.delta(require_number("delta", delta))
+        if isinstance(subject, Randomizer):
+            subject = subject.for_delta(target / rounds)
+        return compose([(subject, users, rounds)]).epsilon(target, rtol=rtol)
     is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
     check = validation.delta_between if is_exact else _twice(validation.delta)
     counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
+    if isinstance(subject, Randomizer):
+        subject = subject.for_delta(min(low for low, _ in deltas))
     enclosures = _enclosures(subject, Quantity.EPSILON, counts, deltas, rtol)
     return enclosures if is_array_like(n) or is_array_like(delta) else enclosures[0]
 
@@ -341,6 +345,8 @@ def mechanism_epsilon(
     ('all datasets', '0.20')
     """
     delta, n = validation.delta(delta), validation.users(n)
+    if isinstance(randomizer, Randomizer):
+        randomizer = randomizer.for_delta(delta)
     return _mechanism_bounds(randomizer, Quantity.EPSILON, n, delta, rtol)
 
 

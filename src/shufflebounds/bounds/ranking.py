@@ -28,6 +28,7 @@ from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
 
@@ -76,7 +77,8 @@ class Choice:
     eps0
         ε₀ of all that a user sends in a shuffle (natural log), if blanket messages, which do not
         depend on the user, are known. ``lower`` meets the target, and `epsilon` is at most the
-        target there. ``upper`` misses it, or this proof does not show that it meets it.
+        target there. ``upper`` misses it, or this proof does not show that it meets it. Gaussian
+        noise has no ε₀: about the ε at which a report is private by itself, at the target's δ.
     error
         The error of one attribute's estimate from the reports at ``eps0.lower``.
     mse
@@ -106,12 +108,21 @@ class Choice:
     shuffles: int = 1
 
     @property
-    def eps0_of_round(self) -> float:
+    def eps0_of_round(self) -> float | None:
         """ε₀ of all that a user sends in a round, rounded up: what remains if the shuffler fails.
 
-        ``eps0.lower`` times ``shuffles``.
+        ``eps0.lower`` times ``shuffles``; None for Gaussian noise.
         """
-        return Enclosure(self.eps0.lower, self.eps0.lower).times(self.shuffles).upper
+        return (
+            None
+            if self.is_gaussian
+            else Enclosure(self.eps0.lower, self.eps0.lower).times(self.shuffles).upper
+        )
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether it is Gaussian noise, which has no ε₀."""
+        return isinstance(self.randomizer, Gaussian)
 
     @property
     def messages(self) -> int:
@@ -239,7 +250,7 @@ def choose(
         show(step, len(affordable), f"eps0 of {candidate.family.name}")
         ranked.append((candidate.certified(), candidate))
     ranked.sort(key=lambda pair: pair[0].mse.upper)
-    clones = (candidate.by_clone() for _, candidate in ranked if not candidate.family.protocol)
+    clones = (candidate.by_clone() for _, candidate in ranked if candidate.family.has_clone)
     by_clone = min(clones, key=lambda choice: choice.mse.upper)
     return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
 
@@ -388,7 +399,9 @@ class _TaskMechanism:
         single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
         if single and self.randomizer(1.0).crowds():
             return self._choice(self.randomizer, "best")
-        return self._choice(self.blanket, "blanket")
+        # With cells, the blanket alone does not tell which ε₀ misses the target.
+        is_noise = self.family.noise is not None
+        return self._choice(self.randomizer if is_noise else self.blanket, "blanket")
 
     def by_clone(self) -> Choice:
         """Return the choice by the bound for every mechanism with the same ε₀.
@@ -406,6 +419,8 @@ class _TaskMechanism:
         parameters = self.family.parameters(self.parameter)
         if isinstance(attribute, MultiMessage):
             parameters["flip"] = vars(attribute)["flip"]
+        elif isinstance(attribute, Gaussian):
+            parameters["sigma"] = attribute.sigma
         return Choice(
             self.family.name,
             parameters,

@@ -12,7 +12,7 @@ from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.deployment import honest_users
-from shufflebounds.cli.notes import without_shuffler
+from shufflebounds.cli.notes import without_shuffler, without_shuffler_at
 from shufflebounds.cli.options import (
     REPLY,
     USERS,
@@ -29,6 +29,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.progress import show_step
 from shufflebounds.randomizers.accuracy import Error
+from shufflebounds.randomizers.gaussian import Gaussian
 
 # Rows that are printed without --all.
 MAX_ROWS = 10
@@ -65,6 +66,11 @@ def _short_name(choice: Choice, ranking: Ranking) -> str:
     return " ".join([choice.name, *mark, *shown])
 
 
+def _shown_eps0_of_round(choice: Choice) -> str:
+    eps0 = choice.eps0_of_round
+    return "none" if eps0 is None else outward(eps0, up=True, digits=4)
+
+
 def _in_users(error: Error) -> float:
     return error.in_users(error.standard_error**2)
 
@@ -91,15 +97,13 @@ COLUMNS = (
         "eps0",
         "the largest that is certified to meet the target (natural logarithm), of all that a user "
         "sends in a shuffle.",
-        lambda x, _: outward(x.eps0.lower, up=False),
+        lambda x, _: "none" if x.is_gaussian else outward(x.eps0.lower, up=False),
     ),
     Column(
         "eps0 in a round",
         "of all that a user sends in a round: what remains if the shuffler fails.",
         lambda x, ranking: (
-            outward(x.eps0_of_round, up=True, digits=4)
-            if any(y.shuffles > 1 for y in ranking.choices)
-            else ""
+            _shown_eps0_of_round(x) if any(y.shuffles > 1 for y in ranking.choices) else ""
         ),
     ),
     Column(
@@ -235,12 +239,19 @@ def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     after = f" after {_preparation_mark(best, ranking)}" if best.preparation else ""
     way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
+    at = "" if best.is_gaussian else f" at eps0 = {outward(best.eps0.lower, up=False)}{each}"
     return [
-        f"Best: {' '.join([best.name, *given])}{after}{way} at "
-        f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by the "
+        f"Best: {' '.join([best.name, *given])}{after}{way}{at}, certified by the "
         f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler.",
-        *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
+        *_remains_of(best, task),
     ]
+
+
+def _remains_of(choice: Choice, task: Mapping[str, Any]) -> list[str]:
+    """Return what is left of a choice if the shuffler fails."""
+    if not isinstance(choice.randomizer, Gaussian):
+        return without_shuffler(choice.eps0_of_round, task["rounds"], choice.eps0.lower)
+    return without_shuffler_at(task["delta"], repr(task["delta"]), choice.randomizer.sigma, 1)
 
 
 def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
@@ -321,7 +332,7 @@ def _choice_facts(choice: Choice) -> dict[str, Any]:
         "way": choice.way,
         "preparation": choice.preparation,
         "proof": choice.proof,
-        "eps0": plain_ends(choice.eps0),
+        "eps0": None if choice.is_gaussian else plain_ends(choice.eps0),
         "eps0_of_report": choice.randomizer.eps0,
         "eps0_of_round": choice.eps0_of_round,
         "shuffles": choice.shuffles,

@@ -20,6 +20,9 @@ from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
+from shufflebounds.randomizers.gaussian import Gaussian
+from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.mixed import Subsampled
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
@@ -72,6 +75,7 @@ class Deployment:
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
     them. ``colluding`` of the users provide no cover for others. ``also`` lists further rounds as
     (number of users, number of rounds). ``messages`` is a setting of some protocols.
+    ``delta`` is that of the question, if it has one: the ends of some mechanisms are made for it.
 
     Raises ValueError for a number out of its range, for a mechanism's option beside a protocol, for
     an ε₀ if none can be chosen, and if all users collude.
@@ -86,6 +90,7 @@ class Deployment:
     rounds: int | None = 1
     also: tuple[Rounds, ...] = ()
     messages: int | None = None
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         validation.probability("rate", self.rate)
@@ -128,7 +133,10 @@ class Deployment:
     @cached_property
     def round_protocol(self) -> Protocol:
         """The protocol of all that a user sends in a round, at its ε₀."""
-        return self.sent.protocol(Setting(eps0=self.eps0, messages=self.messages))
+        rounds = None if self.rounds is None else self.times
+        return self.sent.protocol(
+            Setting(eps0=self.eps0, messages=self.messages, delta=self.delta, rounds=rounds)
+        )
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -155,6 +163,23 @@ class Deployment:
     def has_eps0(self) -> bool:
         """Whether ε₀ is finite and positive, so that local privacy is left without the shuffler."""
         return self.sample.eps0 is not None and 0.0 < self.sample.eps0 < math.inf
+
+    @property
+    def gaussian_noise(self) -> float | None:
+        """The σ of a Gaussian report that says as much as those of a round; else None.
+
+        Reports without a clamp, which have no ε₀, are (ε, δ)-LDP all the same. A report that is
+        sent with some probability says no more than one that is always sent.
+        """
+        protocol = self.sample
+        randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
+        if isinstance(randomizer, Subsampled):
+            randomizer = randomizer.randomizer
+        parts = randomizer.parts if isinstance(randomizer, Joint) else [randomizer]
+        noises = [part.sigma for part in parts if isinstance(part, Gaussian)]
+        if self.has_eps0 or len(noises) < len(parts):
+            return None
+        return 1.0 / math.hypot(*(1.0 / sigma for sigma in noises))
 
     @property
     def honest(self) -> int:

@@ -10,9 +10,11 @@ import numpy as np
 
 from shufflebounds.accounting.composition import affordable_suprema
 from shufflebounds.cli.deployment import Deployment, shown_eps0
+from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Largest ε₀ whose e^ε₀ is printed as a number.
 MAX_WRITTEN_EPS0 = 14.0
@@ -100,8 +102,14 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
     return notes
 
 
+def _has_numbered_inputs(deployment: Deployment) -> bool:
+    """Return whether inputs are rows of a matrix, which fixes ε₀."""
+    pairs = deployment.sample.upper_candidates() if deployment.has_own_eps0 else ()
+    return any(pair.inputs for pair in pairs)
+
+
 def _notes_on_matrices(deployment: Deployment) -> list[str]:
-    if not deployment.has_own_eps0:
+    if not _has_numbered_inputs(deployment):
         return []
     label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
     together = "" if k == 1 else "of all coordinates together "
@@ -121,9 +129,10 @@ def _notes_on_matrices(deployment: Deployment) -> list[str]:
 
 def _notes_on_several_reports(deployment: Deployment) -> list[str]:
     notes, k = [], deployment.k_joint
-    if k > 1 and not deployment.has_own_eps0:
+    if k > 1 and not _has_numbered_inputs(deployment):
+        each = "" if deployment.has_own_eps0 else f" each at eps0/{k},"
         notes.append(
-            f"A user sends {k} reports together, each at eps0/{k}, one of every coordinate of the "
+            f"A user sends {k} reports together,{each} one of every coordinate of the "
             "input. The bounds cover inputs that differ in any number of coordinates. For reports "
             "on separate days, shuffled separately, use --rounds instead."
         )
@@ -141,10 +150,14 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"
+        clone = (
+            " The stronger clone ignores the rate: it is the bound for reports that are always "
+            "sent."
+        )
         notes.append(
             f"{sender} with probability {deployment.rate!r}. The draw is secret and independent of "
-            "all else. n counts all users, whether they take part or not. The stronger clone "
-            "ignores the rate: it is the bound for reports that are always sent."
+            "all else. n counts all users, whether they take part or not."
+            f"{clone if deployment.has_eps0 else ''}"
         )
     return notes
 
@@ -165,8 +178,9 @@ def _notes_on_rounds(deployment: Deployment) -> list[str]:
     if deployment.has_one_round:
         return []
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
+    spent = " A user spends eps0 in each." if deployment.has_eps0 else ""
     return [
-        f"{rounds} are shuffled separately, with fresh randomness. A user spends eps0 in each. "
+        f"{rounds} are shuffled separately, with fresh randomness.{spent} "
         "The blanket covers everything published together, whatever the others report and "
         "however values are chosen from round to round. The lower bound is for the same two "
         "datasets in every round. For reports that are sent together, linked to each other, use "
@@ -220,6 +234,21 @@ def without_shuffler(
             f"{_odds(report_eps0)}"
         )
     return [f"If the shuffler fails, {remains}."]
+
+
+def without_shuffler_at(delta: float, text: str, noise: float, rounds: float) -> list[str]:
+    """Return what is left of Gaussian reports at a δ, printed as ``text``; none if it is 0 or 1.
+
+    ``noise`` is the σ with which one report of a round would say as much as all of them.
+    """
+    if not (validation.MIN_DELTA <= delta < 1.0 and 1 <= rounds < math.inf):
+        return []
+    eps = local_epsilon(noise, delta, int(rounds))
+    over = f" over all {int(rounds)} rounds" if rounds > 1 else ""
+    return [
+        f"If the shuffler fails, epsilon = {outward(eps, up=True, digits=4)} at delta = {text} "
+        f"remains{over}."
+    ]
 
 
 def _odds(eps0: float) -> str:

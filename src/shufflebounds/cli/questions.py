@@ -27,6 +27,7 @@ from shufflebounds.cli.notes import (
     untried_bound,
     warnings,
     without_shuffler,
+    without_shuffler_at,
 )
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.reply import Output, Reply
@@ -94,6 +95,7 @@ class Question:
             left_open: dict[str, Any] = {self.sought: None}
             deployment = replace(deployment, **left_open)
         target = {name: given[name] for name in self.target}
+        deployment = replace(deployment, delta=target.get("delta"))
         answers, notes, more_warnings = self.solve(deployment, output=output, **given)
         ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}
@@ -108,7 +110,8 @@ class Question:
             for name in answers
         }
         delta = claimed if self.name == "delta" else target.get("delta")
-        large = large_delta(deployment, delta, text if self.name == "delta" else repr(delta))
+        delta_text = text if self.name == "delta" else repr(delta)
+        large = large_delta(deployment, delta, delta_text)
         eps = claimed if self.name == "epsilon" else target.get("eps")
         large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
         untried = untried_bound(deployment)
@@ -119,7 +122,7 @@ class Question:
             table=table,
             claim=[
                 *self._claim(deployment, numbers, text),
-                *self._without_shuffler(deployment, claimed),
+                *self._without_shuffler(deployment, claimed, delta, delta_text),
             ],
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
             notes=[*notes_on(deployment), *untried, *large, *notes],
@@ -140,12 +143,17 @@ class Question:
         # Where every claim is false, it adds nothing that none is known to hold.
         return [x for x in ((proven if not ruled_out else "") if proven else usual, ruled_out) if x]
 
-    def _without_shuffler(self, deployment: Deployment, claimed: float) -> list[str]:
+    def _without_shuffler(
+        self, deployment: Deployment, claimed: float, delta: float | None, delta_text: str
+    ) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
         if not deployment.sends_reports:
             return []
         eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
         rounds = claimed if self.sought == "rounds" else deployment.times
+        noise = deployment.gaussian_noise
+        if noise is not None and delta is not None:
+            return without_shuffler_at(delta, delta_text, noise, rounds)
         return without_shuffler(eps0, rounds)
 
 

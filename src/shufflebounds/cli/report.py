@@ -46,11 +46,11 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 def _report_parts(reply: Reply, command: str) -> Page:
     deployment, digest = reply.deployment, hashlib.sha256(f"{reply.json}\n".encode()).hexdigest()
     seen = REPORTS if deployment is None else deployment.sample.seen
-    remains = (
-        "the guarantee degrades to the eps0 of all that a user sends"
-        if deployment is None or deployment.has_eps0
-        else "nothing protects a user's value"
-    )
+    remains = "nothing protects a user's value"
+    if deployment is None or deployment.has_eps0:
+        remains = "the guarantee degrades to the eps0 of all that a user sends"
+    elif deployment.gaussian_noise is not None:
+        remains = "the guarantee degrades to the epsilon, at the same delta, of a user's reports"
     bounds = [BOUNDS[name] for name in reply.bounds]
     return [
         ("h1", f"Privacy of {seen.name}{f': {deployment.name}' if deployment else ''}"),

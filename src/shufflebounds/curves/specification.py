@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,12 @@ class Specification:
         return tuple(getattr(setting, name) for name in self.reports.needs)
 
     def protocol(self, setting: Setting) -> Protocol:
-        """What the bound looks at, at one setting."""
+        """What the bound looks at, at one setting.
+
+        All points of an axis along δ or rounds share a protocol, which is made for no δ then.
+        """
+        if self.axis.name in ("delta", "rounds"):
+            setting = replace(setting, delta=None)
         return self.bound.seen(self.reports.protocol(setting, self.distance))
 
     def check(self, misfits_by_key: dict[object, InfeasibleError | None] | None = None) -> None:
@@ -207,8 +212,9 @@ def of_question(
     if not isinstance(mechanism, Randomizer):
         reports = registry.parse(mechanism)
     elif parameters := description.described(mechanism):
-        fixed.setdefault("eps0", mechanism.eps0)
         reports = registry.parse(parameters)
+        if "eps0" in reports.needs:
+            fixed.setdefault("eps0", mechanism.eps0)
     else:
         reports = Reports(AsGiven(mechanism))
     if "eps0" in fixed and "eps0" not in reports.needs:

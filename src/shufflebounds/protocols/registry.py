@@ -137,7 +137,10 @@ class ReportDescription:
     def protocol(self, setting: Setting, distance: int | None = None) -> SingleReport:
         """Return the protocol at the setting's ε₀, that of all that a user sends (natural log)."""
         if self.mechanism.has_own_eps0:
-            return SingleReport(self._repeated_at_own_eps0, None, distance)
+            own = self._repeated_at_own_eps0
+            if isinstance(setting.delta, float):
+                own = own.for_delta(setting.delta / (setting.rounds or 1))
+            return SingleReport(own, None, distance)
         eps0 = setting.require("eps0")
         randomizer = self.mechanism.randomizer(eps0 / self.k_joint)
         return SingleReport(repeated(randomizer, self.k_joint), eps0, distance)

@@ -211,6 +211,21 @@ class Randomizer(ABC):
         """
         return self
 
+    def for_delta(self, delta: float) -> Randomizer:
+        """Return the same mechanism with bounds that are close at a δ.
+
+        Parameters
+        ----------
+        delta
+            The target δ of a round.
+
+        Returns
+        -------
+        Randomizer
+            Itself, unless it has ends that depend on δ.
+        """
+        return self
+
     @property
     def bits(self) -> float:
         """The number of bits of a report; inf for the limit of many values."""

@@ -1,13 +1,14 @@
 """Cells of a Gaussian pair: A = N(1, σ²) against B = N(0, σ²), cut at values of the privacy loss.
 
-The loss v = log(A/B) at a report y is (y − 1/2)/σ². The decomposition is (A, B, B): all other
-reports have the law B. Its ends are finite lists of components with a certified relative error.
-Proofs: docs/random-allocation.md, section 3.
+The loss v = log(A/B) at a report y is (y − 1/2)/σ². The masses of cells have a certified relative
+error. They make the decomposition (A, B, B), in which all other reports have the law B, and the
+reports of `randomizers.gaussian`. Proofs: docs/random-allocation.md, section 3.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,51 @@ SUM_ERR = 2.0**-43
 NDTR_ERR = 2.0**-42
 
 
+class GaussianCells(NamedTuple):
+    """Masses of N cells between the losses ``v``, (N + 1,), and of both tails.
+
+    ``lower`` and ``upper`` are the masses of B, (N,), that go to the lower and the upper end of
+    each cell so that the masses of A and B are kept. ``ratio_mass`` is the mass of A in each cell.
+    The tails ``below`` and ``above`` have the masses of B and of A, (2,). All masses have a
+    relative error of at most ``rel_err``.
+    """
+
+    v: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    ratio_mass: FloatArray
+    below: FloatArray
+    above: FloatArray
+    rel_err: float
+
+    @property
+    def mass(self) -> FloatArray:
+        """The mass of B in each cell, (N,)."""
+        return self.lower + self.upper
+
+    @property
+    def nodes(self) -> FloatArray:
+        """The mass of B that is spread to each of the losses, (N + 1,)."""
+        return np.append(self.lower, 0.0) + np.append(0.0, self.upper)
+
+
+def gaussian_cells(sigma: float, losses: FloatArray) -> GaussianCells:
+    """Return the cells between `losses`, which ascend.
+
+    Cells that are too wide for the quadrature are divided. ``sigma`` is the standard deviation σ of
+    the noise.
+    """
+    from scipy.special import ndtr  # takes longer to load than most answers
+
+    v = _divided(sigma, losses)
+    z = v * sigma + 0.5 / sigma
+    below, above = (ndtr(x) for x in (np.array([z[0], z[0] - 1.0 / sigma]), _upper(sigma, z[-1])))
+    # An exponent −z²/2 errs by at most |z| times the error of z.
+    size = float(np.abs(z).max()) + 1.0 / sigma
+    err = SUM_ERR + 8.0 * U * size * size + NDTR_ERR
+    return GaussianCells(v, *_cell_masses(sigma, v), below, above, err)
+
+
 def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
     """Return the decomposition (A, B, B), with cells between `losses` as its ends.
 
@@ -40,23 +86,16 @@ def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
         The ends of cells, shape (N + 1,), ascending. Cells that are too wide for the quadrature
         are divided.
     """
-    from scipy.special import ndtr  # takes longer to load than most answers
-
-    v = _divided(sigma, losses)
-    z = v * sigma + 0.5 / sigma
-    below, above = (ndtr(x) for x in (np.array([z[0], z[0] - 1.0 / sigma]), _upper(sigma, z[-1])))
-    up, down, ratio_mass = _cell_masses(sigma, v)
-    # An exponent −z²/2 errs by at most |z| times the error of z.
-    size = float(np.abs(z).max()) + 1.0 / sigma
-    err = SUM_ERR + 8.0 * U * size * size + NDTR_ERR
-    b = np.concatenate([[below[0]], up + down, [above[0]]])
-    a = np.concatenate([[below[1]], ratio_mass, [above[1]]])
+    cells = gaussian_cells(sigma, losses)
+    below, above, err = cells.below, cells.above, cells.rel_err
+    b = np.concatenate([[below[0]], cells.mass, [above[0]]])
+    a = np.concatenate([[below[1]], cells.ratio_mass, [above[1]]])
     inner = Decomposition(a, b, b, err)
-    nodes = np.append(down, 0.0) + np.append(0.0, up)
+    nodes = cells.nodes
     nodes[-1] += above[0]
-    visible = below[1] + tail_delta(sigma, float(v[-1]))
+    visible = below[1] + tail_delta(sigma, float(cells.v[-1]))
     b = np.concatenate([[below[0]], nodes, [0.0]])
-    a = np.concatenate([[0.0], np.exp(v) * nodes, [visible]])
+    a = np.concatenate([[0.0], np.exp(cells.v) * nodes, [visible]])
     outer = Decomposition(a, b, b, err)
     return Decomposition(inner.a, inner.b, inner.c, inner.rel_err, inner, outer)
 
@@ -99,7 +138,7 @@ def _divided(sigma: float, losses: FloatArray) -> FloatArray:
 
 
 def _cell_masses(sigma: float, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mass of B for the upper and the lower end of each cell, and the mass of A, (N,).
+    """Return the mass of B for the lower and the upper end of each cell, and the mass of A, (N,).
 
     The shares of the ends keep the masses of B and of A.
     """
@@ -111,4 +150,4 @@ def _cell_masses(sigma: float, v: FloatArray) -> tuple[FloatArray, FloatArray, F
     mass = np.exp(-0.5 * z * z) * (weights * width * (0.5 * sigma / math.sqrt(2.0 * math.pi)))
     up = np.expm1(step) / np.expm1(width)
     down = np.exp(step) * np.expm1(rest) / np.expm1(width)
-    return (mass * up).sum(axis=1), (mass * down).sum(axis=1), (mass * np.exp(x)).sum(axis=1)
+    return (mass * down).sum(axis=1), (mass * up).sum(axis=1), (mass * np.exp(x)).sum(axis=1)

@@ -18,6 +18,7 @@ from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix_file import MatrixFile
@@ -33,6 +34,7 @@ _BUILT_IN: dict[str, type[Randomizer]] = {
     "blh": BLH,
     "collision": Collision,
     "duchi": Duchi,
+    "gaussian": Gaussian,
     "hadamard": HadamardResponse,
     "hadamard_blocks": HadamardBlocks,
     "krr": KRR,

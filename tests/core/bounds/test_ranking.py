@@ -205,7 +205,8 @@ def test_parameters_are_the_best_of_all(values):
 
 def test_numbers_and_sets():
     numbers = sb.choose(None, n=10_000, eps=1.0, delta=1e-6)
-    assert [one.name for one in numbers.choices] == ["krr", "piecewise", "laplace", "duchi"]
+    names = [one.name for one in numbers.choices]
+    assert names == ["krr", "piecewise", "laplace", "duchi", "gaussian", "gaussian"]
     laplace = numbers.choices[2]
     assert laplace.proof == "best"
     variance = 4.0 * (2.0 / laplace.eps0.lower**2 + 0.25 / 16**2)
@@ -218,6 +219,26 @@ def test_numbers_and_sets():
     p = (e / (e + 29) + 2.0 * q) / 3.0
     expected = (3 * p * (1 - p) + 27 * q * (1 - q)) / (10_000 * (p - q) ** 2)
     assert one.mse.upper == pytest.approx(expected, rel=1e-9)
+
+
+def test_gaussian_noise_for_numbers():
+    """Rounding costs 1 − x² of variance, and lets the bound for all datasets certify less noise."""
+    n, eps, delta = 100_000, 0.01, 1e-6
+    ranking_ = sb.choose(None, n=n, eps=eps, delta=delta)
+    rounded, plain = (choice for choice in ranking_.choices if choice.name == "gaussian")
+    assert (rounded.proof, plain.proof) == ("best", "blanket")
+    assert "rounded at random to −1 or 1" in rounded.preparation
+    for choice, variance in ((rounded, 1.0), (plain, 0.0)):
+        sigma, domain = choice.parameters["sigma"], choice.parameters["domain"]
+        assert choice.randomizer.sigma == sigma
+        assert choice.eps0_of_round is None
+        assert choice.error.mse == pytest.approx((4 * sigma**2 + variance) / n, rel=1e-9)
+        # The noise is enough, and 1 % less is not, by the same bound.
+        assert sb.epsilon(sb.Gaussian(sigma, domain), n=n, delta=delta).upper <= eps
+        assert sb.epsilon(sb.Gaussian(0.99 * sigma, domain), n=n, delta=delta).upper > eps
+    assert ranking_.by_clone.name != "gaussian"
+    limited = sb.choose(None, n=n, eps=eps, delta=delta, most_eps0=2.0)
+    assert "gaussian" not in {choice.name for choice in limited.choices}
 
 
 def test_ways_to_report_two_attributes():

@@ -1,9 +1,11 @@
 """Every answer on reports says which ε₀ remains if the shuffler fails."""
 
+import math
 import shlex
 
 import pytest
 from commands import answer, succeed
+from scipy.special import ndtr
 
 KRR = "--mechanism krr --k 4"
 TARGET = "--eps 0.5 --delta 1e-6"
@@ -30,6 +32,30 @@ TARGET = "--eps 0.5 --delta 1e-6"
 def test_what_remains_without_the_shuffler(asked, remains):
     text = succeed(*shlex.split(asked)).stdout
     assert f"If the shuffler fails, {remains} " in f"{' '.join(text.split())} "
+
+
+@pytest.mark.parametrize(
+    ("asked", "reports", "delta", "over"),
+    [
+        ("epsilon --n 1000 --delta 1e-6", 1, "1e-06", ""),
+        ("epsilon --n 1000 --delta 1e-6 --rate 0.5", 1, "1e-06", ""),
+        ("epsilon --n 1000 --delta 1e-5 --rounds 3", 3, "1e-05", " over all 3 rounds"),
+        ("users --eps 0.1 --delta 1e-6", 1, "1e-06", ""),
+        ("delta --n 1000 --eps 0.07", 1, None, ""),
+    ],
+)
+def test_gaussian_reports_are_private_at_the_same_delta(asked, reports, delta, over):
+    """They have no ε₀; what remains is that of the analytic Gaussian mechanism, rounded up."""
+    name, *options = asked.split()
+    mechanism = ("--mechanism", "gaussian", "--sigma", "3", "--cells", "60")
+    (line,) = lines(succeed(name, *mechanism, *options).stdout)
+    words = line.split()
+    shown = delta or words[6]
+    assert line == f"epsilon = {words[2]} at delta = {shown} remains{over}."
+    eps, tau = float(words[2]), math.sqrt(reports) / 3
+    for x, sign in ((eps, -1), (0.999 * eps, 1)):
+        exact = ndtr(tau / 2 - x / tau) - math.exp(x) * ndtr(-tau / 2 - x / tau)
+        assert sign * exact > sign * float(shown)
 
 
 def test_the_answer_is_what_remains():
