@@ -120,9 +120,9 @@ class RandomAllocation:
         >>> f"{sb.epsilon(U, n=10, delta=1e-5).upper:.2f}"
         '2.19'
         """
-        share = validation.delta(delta) / validation.rounds(epochs)
+        share = validation.delta(delta) / validation.rounds(epochs, "epochs")
         validation.whole("cells", cells, minimum=20, maximum=MAX_CELLS)
-        n = np.array([float(validation.users(steps))])
+        n = np.array([float(validation.users(steps, "steps"))])
         sigma = self.noise_multiplier
         tail = max(TAIL_SHARE * share, SMALLEST_TAIL)
         last = loss_beyond(sigma, tail)
