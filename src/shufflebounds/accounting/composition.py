@@ -527,6 +527,13 @@ class Composed:
         rounds = [round_.made_for(delta, self.epochs, cells) for round_ in self.kinds]
         return Composed(tuple(rounds))
 
+    def made_for_curve(self, smallest: float) -> Composed:
+        """Return the rounds with decompositions of epochs of training that serve a whole curve."""
+        # The cells of several epochs serve many ε.
+        epochs = max(self.epochs, 2)
+        rounds = [round_.made_for(smallest, epochs, DEFAULT_CELLS) for round_ in self.kinds]
+        return Composed(tuple(rounds))
+
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
         losses = [round_.times * round_.simple.upper.end for round_ in self.kinds]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import shufflebounds as sb
+from shufflebounds.accounting import composition
+from shufflebounds.accounting.accountant import to_dp_accounting, to_renyi_accounting
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.randomizers.gaussian_cells import (
@@ -35,8 +37,10 @@ def gaussian_delta(sigma, eps):
     return phi(tau / 2 - eps / tau) - mp.exp(eps) * phi(-tau / 2 - eps / tau)
 
 
-def two_step_delta(sigma, eps):
-    """Return the larger δ(ε) of both orders of two steps, by quadrature over the first step.
+def two_step_deltas(sigma, eps):
+    """Return δ(ε) of both orders of two steps, by quadrature over the first step.
+
+    The first order is that of removing the example.
 
     With L = e^v, v normal, E(L − x)₊ and E(x − L)₊ are closed forms for the second step.
     """
@@ -62,7 +66,12 @@ def two_step_delta(sigma, eps):
         return above(x) + x - 1 if x > 0 else mp.mpf(0)
 
     backward = growth * mean(below, mp.log(rest)) / 2
-    return max(forward, backward)
+    return forward, backward
+
+
+def two_step_delta(sigma, eps):
+    """Return the larger δ(ε) of both orders of two steps."""
+    return max(two_step_deltas(sigma, eps))
 
 
 def test_error_of_ndtr():
@@ -305,3 +314,56 @@ def test_epsilon_of_a_single_step_at_extremes(sigma, delta):
         lower, upper = (gaussian_delta(sigma, x) for x in (enclosure.lower, enclosure.upper))
     assert upper <= delta <= lower
     assert enclosure.relative_width <= 1e-3
+
+
+def test_profile_of_epochs():
+    """The curve encloses the closed form between its points, also at negative ε."""
+    curve = sb.profile(sb.RandomAllocation(3.0), n=1, rounds=9, smallest=1e-5, density=8.0)
+    for eps in (0.1, 1.0, 2.5):
+        with mp.workdps(DIGITS):
+            exact = gaussian_delta(1.0, eps)
+        enclosure = curve.delta(eps)
+        assert enclosure.lower <= exact <= enclosure.upper
+        assert enclosure.relative_width < 0.12
+        assert 1.0 - math.exp(-eps) + math.exp(-eps) * float(exact) in curve.delta(-eps)
+
+
+def test_orders_of_an_exported_epoch(monkeypatch):
+    """dp_accounting keeps removing and adding an example apart, as its own events do."""
+    pytest.importorskip("dp_accounting")
+    monkeypatch.setattr(composition, "DEFAULT_CELLS", 30)
+    epoch = sb.compose([(sb.RandomAllocation(1.0), 2, 1)])
+    exported = to_dp_accounting(epoch, interval=1e-2, smallest=1e-4)
+    with mp.workdps(20):
+        exact = two_step_deltas(1.0, 1.7)
+    removing, adding = exported._pmf_remove, exported._pmf_add
+    assert exact[0] > 1.5 * exact[1]
+    for law, delta in zip((removing, adding), exact, strict=True):
+        assert delta <= law.get_delta_for_epsilon(1.7) <= 1.2 * delta
+
+
+def test_exported_epochs_compose_with_other_events():
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    epochs = sb.compose([(sb.RandomAllocation(4.0), 1, 8)])
+    exported = to_dp_accounting(epochs, interval=1e-2, smallest=1e-8)
+    release = pld.from_gaussian_mechanism(2.0, value_discretization_interval=1e-2)
+    delta = exported.compose(release).get_delta_for_epsilon(1.0)
+    with mp.workdps(DIGITS):
+        # 8/4² + 1/2² = 3/4.
+        exact = gaussian_delta(1.0 / math.sqrt(0.75), 1.0)
+    assert exact <= delta <= 1.03 * exact
+    with pytest.raises(ValueError, match="pessimistic must be True"):
+        to_dp_accounting(epochs, pessimistic=False)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda epoch: sb.renyi(epoch, 10, 2.0),
+        lambda epoch: sb.renyi_epsilon(epoch, 10, 1e-6),
+        lambda epoch: to_renyi_accounting(sb.compose([(epoch, 10, 1)]), [2.0]),
+    ],
+)
+def test_renyi_divergences_are_refused(ask):
+    with pytest.raises(ValueError, match=r"infinite|made for one delta"):
+        ask(sb.RandomAllocation(1.0))
