@@ -528,7 +528,18 @@ class Composed:
         return Composed(tuple(rounds))
 
     def made_for_curve(self, smallest: float) -> Composed:
-        """Return the rounds with decompositions of epochs of training that serve a whole curve."""
+        """Return the rounds with decompositions of epochs of training that serve a whole curve.
+
+        Parameters
+        ----------
+        smallest
+            The smallest δ of the curve, above 0.
+
+        Returns
+        -------
+        Composed
+            The rounds, none of which is an epoch without a decomposition.
+        """
         # The cells of several epochs serve many ε.
         epochs = max(self.epochs, 2)
         rounds = [round_.made_for(smallest, epochs, DEFAULT_CELLS) for round_ in self.kinds]
