@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations, product
 
 import mpmath as mp
 import numpy as np
@@ -23,6 +24,8 @@ from shufflebounds.randomizers.gaussian_cells import (
 )
 
 DIGITS = 40
+# Relative error of quadrature on a grid, where the integrand all but has a kink.
+GRID_ERR = 1e-4
 
 
 def phi(x):
@@ -72,6 +75,36 @@ def two_step_deltas(sigma, eps):
 def two_step_delta(sigma, eps):
     """Return the larger δ(ε) of both orders of two steps."""
     return max(two_step_deltas(sigma, eps))
+
+
+def grid_deltas(sigma, eps, steps):
+    """Return δ(ε) of both orders of two or three steps, by the trapezoidal rule in floats.
+
+    The last step has a closed form. The relative error is below `GRID_ERR`, as that of two steps.
+    """
+    tau, growth = 1.0 / sigma, math.exp(eps)
+    z, h = np.linspace(-9.0, 9.0, 721, retstep=True)
+    weights, ratios = (
+        h * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi),
+        np.exp(tau * z - tau**2 / 2),
+    )
+    for _ in range(steps - 2):
+        weights = np.multiply.outer(weights, weights[:721]).ravel()
+        ratios = np.add.outer(ratios, ratios[:721]).ravel()
+
+    def above(x):
+        """Return E(L − x)₊."""
+        d = np.log(np.maximum(x, 1e-300)) / tau
+        tail = ndtr(tau / 2 - d) - x * ndtr(-tau / 2 - d)
+        return np.where(x > 0.0, tail, 1.0 - x)
+
+    def below(x):
+        """Return E(x − L)₊."""
+        d = np.log(np.maximum(x, 1e-300)) / tau
+        return np.where(x > 0.0, x * ndtr(d + tau / 2) - ndtr(d - tau / 2), 0.0)
+
+    forward = weights @ above(steps * growth - ratios) / steps
+    return forward, growth / steps * (weights @ below(steps / growth - ratios))
 
 
 def test_error_of_ndtr():
@@ -163,6 +196,30 @@ def test_two_steps_by_quadrature(sigma, eps):
     enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=2)
     assert enclosure.lower <= exact <= enclosure.upper
     assert enclosure.relative_width <= 0.02
+
+
+@pytest.mark.parametrize(("sigma", "eps"), [(0.5, 1.0), (0.8, 3.0), (1.5, 0.4)])
+def test_three_steps_by_quadrature(sigma, eps):
+    with mp.workdps(20):
+        for known, value in zip(
+            two_step_deltas(sigma, eps), grid_deltas(sigma, eps, 2), strict=True
+        ):
+            assert value == pytest.approx(float(known), rel=GRID_ERR)
+    exact = max(grid_deltas(sigma, eps, 3))
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=3)
+    assert enclosure.lower * (1.0 - GRID_ERR) <= exact <= enclosure.upper * (1.0 + GRID_ERR)
+    assert enclosure.relative_width <= 0.02
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+@pytest.mark.parametrize("cells", [20, 33, 60, 110])
+def test_each_order_at_several_numbers_of_cells(steps, cells):
+    """In each order the inner end is at most the quadrature, and the outer end at least."""
+    pair = sb.RandomAllocation(1.2).decomposition(steps, 1e-4, cells=cells)
+    exact = grid_deltas(1.2, 0.7, steps)
+    for (inner, outer), delta in zip(pair.directions, exact, strict=True):
+        assert divergence(inner, 0.7, steps, 1e-9).lower <= delta * (1.0 + GRID_ERR)
+        assert divergence(outer, 0.7, steps, 1e-9).upper >= delta * (1.0 - GRID_ERR)
 
 
 @pytest.mark.parametrize("cells", [20, 45, 200])
@@ -304,6 +361,45 @@ def test_many_steps_by_simulation():
     error = 5.0 * sample.std() / math.sqrt(sample.size)
     enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
     assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
+
+
+def test_a_thousand_steps_by_importance_sampling():
+    """A rare event is drawn often: all reports have a slightly larger mean than without example."""
+    rng, sigma, steps, eps, mean = np.random.default_rng(2), 1.5, 1000, 0.06, 0.09
+    values = []
+    for _ in range(10):
+        y = mean + sigma * rng.standard_normal((1500, steps))
+        weights = np.exp(mean * (0.5 * mean - y).sum(axis=1) / sigma**2)
+        ratio = np.exp((y - 0.5) / sigma**2).mean(axis=1)
+        values.append(weights * np.maximum(ratio - math.exp(eps), 0.0))
+    sample = np.concatenate(values)
+    error = 4.0 * sample.std() / math.sqrt(sample.size)
+    assert error < 0.25 * sample.mean()
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
+    assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
+
+
+@pytest.mark.parametrize(("steps", "selected"), [(4, 2), (5, 2), (6, 3)])
+def test_several_steps_of_an_epoch_by_enumeration(steps, selected):
+    """Blocks of steps dominate k of t steps in both orders, for a pair with two reports."""
+    a, b = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))
+    sets = list(combinations(range(steps), selected))
+    pairs = []
+    for reports in product((0, 1), repeat=steps):
+        absent = math.prod(b[report] for report in reports)
+        present = sum(
+            absent * math.prod(a[reports[i]] / b[reports[i]] for i in chosen) for chosen in sets
+        )
+        pairs.append((present / len(sets), absent))
+    pair = sb.Decomposition(*(np.array([float(x) for x in law]) for law in (a, b, b)))
+    size, more = divmod(steps, selected)
+    rounds = [(pair, size, selected - more), (pair, size + 1, more)]
+    blocks = sb.compose([round_ for round_ in rounds if round_[2]])
+    for eps in (0.0, 0.4, 0.9):
+        x = Fraction(math.exp(eps))
+        forward = sum(max(p - x * q, 0) for p, q in pairs)
+        backward = sum(max(q - x * p, 0) for p, q in pairs)
+        assert max(forward, backward) <= blocks.delta(eps).upper <= 1.6 * max(forward, backward)
 
 
 @pytest.mark.parametrize("sigma", [0.2, 1.0, 20.0, 1000.0])

@@ -24,7 +24,7 @@ def test_the_python_prints_what_it_says(page):
     assert_prints_what_it_says(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "docs" / "random-allocation.md"], ids=name)
 def test_the_commands_print_what_they_say(page):
     for block in blocks(page):
         if block.language == "console":
