@@ -19,16 +19,22 @@ from shufflebounds.profiles.direction import pair
 from shufflebounds.protocols.allocation import MAX_CELLS, MAX_NOISE, MIN_NOISE, RandomAllocation
 from shufflebounds.randomizers.gaussian_cells import loss_beyond, tail_delta
 
-# Relative widths of ε and of δ of one epoch where the caller gives no `rtol`.
-DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-3, 2e-2
-# Relative widths of a noise multiplier, for one epoch and for several, if there is no `rtol`.
-DEFAULT_NOISE_RTOL, DEFAULT_NOISE_RTOL_OF_EPOCHS = 1e-2, 2e-2
+# Relative width of ε of one epoch where the caller gives no `rtol`.
+DEFAULT_RTOL = 1e-3
+# Relative width of δ of one epoch where the caller gives no `rtol`.
+DEFAULT_DELTA_RTOL = 2e-2
+# Relative width of a noise multiplier for one epoch where the caller gives no `rtol`.
+DEFAULT_NOISE_RTOL = 1e-2
+# Relative width of a noise multiplier for several epochs where the caller gives no `rtol`.
+DEFAULT_NOISE_RTOL_OF_EPOCHS = 2e-2
 # A δ for which a decomposition is made that shows about how large δ is.
 SMALL_DELTA = 1e-30
 # Relative width of ε at the first noise multipliers that are tried.
 FIRST_WIDTH = 0.1
-# Smallest one, for one epoch and for several.
-FINEST_WIDTH, FINEST_WIDTH_OF_EPOCHS = 1e-4, 8e-3
+# Smallest relative width of ε of one epoch in a search.
+FINEST_WIDTH = 1e-4
+# Smallest relative width of ε of several epochs in a search. A smaller one takes minutes.
+FINEST_WIDTH_OF_EPOCHS = 8e-3
 # Largest step of log σ while one end is unknown.
 LARGEST_STEP = 1.5
 # Most noise multipliers that are tried.

@@ -282,6 +282,21 @@ def test_losses_above_one_order(masses, steps, slack):
         assert float(curve(p, q, Fraction(float(x)))) <= above * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("sigma", "steps", "delta", "epochs"),
+    [
+        (36.64735698519312, 1849, 1.4267233049147054e-07, 98),
+        (45.910682961272016, 738, 7.359282449438914e-07, 805),
+        (119.34366464788629, 338, 5.744810513698794e-08, 8),
+    ],
+)
+def test_estimates_that_overflow(sigma, steps, delta, epochs):
+    """Negative masses of an estimated law made its powers infinite, and the ends not a number."""
+    with np.errstate(all="raise", under="ignore"):
+        pair = sb.RandomAllocation(sigma).decomposition(steps, delta, epochs=epochs)
+    assert sb.epsilon(pair, n=steps, delta=delta).relative_width < 0.01
+
+
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 4.0])
 def test_advantage_against_one_step(sigma):
     enclosure = sb.advantage(sb.RandomAllocation(sigma), n=1)
