@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import shufflebounds as sb
-from shufflebounds.accounting import composition
+from shufflebounds.accounting import cells, composition
 from shufflebounds.accounting.accountant import to_dp_accounting, to_renyi_accounting
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
@@ -116,10 +116,10 @@ def test_error_of_ndtr():
 
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0.2, 6.0), st.floats(1e-12, 1e-3), st.integers(5, 40))
-def test_masses_of_cells(sigma, delta, cells):
+def test_masses_of_cells(sigma, delta, count):
     """Both ends have the masses that 40 digits give, within their `rel_err`."""
     last = loss_beyond(sigma, delta)
-    ends = np.linspace(-0.5 / sigma**2 - 7.0 / sigma, last, cells + 1)
+    ends = np.linspace(-0.5 / sigma**2 - 7.0 / sigma, last, count + 1)
     pair = gaussian_pair(sigma, ends)
     assert pair.rel_err < 1e-11
     with mp.workdps(DIGITS):
@@ -128,7 +128,7 @@ def test_masses_of_cells(sigma, delta, cells):
         # The ends of cells, of which some were divided, are the likelihood ratios of the outer end.
         nodes = np.log(outer.a[1:-1] / outer.b[1:-1]).tolist()
         assert nodes[-1] == pytest.approx(last)
-        assert len(inner) == len(nodes) + 1 > cells
+        assert len(inner) == len(nodes) + 1 > count
         halves = _halves(ends)
         every = [mp.mpf(min(halves, key=lambda y, x=x: abs(y - x))) for x in nodes]
         ratios = [mp.exp(v) for v in every]
@@ -343,8 +343,10 @@ def test_bad_noise_multipliers(sigma):
         sb.RandomAllocation(sigma)
 
 
-def test_two_epochs_of_two_steps_on_a_grid():
+def test_two_epochs_of_two_steps_on_a_grid(monkeypatch):
     """The losses of two steps on a grid of both reports, convolved; not certified."""
+    for module in (cells, composition):
+        monkeypatch.setattr(module, "DEFAULT_CELLS", 40)
     sigma, step = 0.9, 4e-3
     v = np.linspace(-9.0, 9.0, 501)
     weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
