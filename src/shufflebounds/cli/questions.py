@@ -30,6 +30,7 @@ from shufflebounds.cli.notes import (
     without_shuffler,
 )
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
+from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
@@ -189,7 +190,7 @@ epsilon = Question(
     """,
     options=(
         *("eps0", *USERS, "delta", "rounds", "also"),
-        rtol_option("1e-4 for one round, else 1e-3"),
+        rtol_option(f"1e-4 for one round, else 1e-3; 1e-3 and 0.01 for {TRAINING}"),
         option(
             "--claim",
             Target(),
@@ -218,7 +219,7 @@ delta = Question(
     """,
     options=(
         *("eps0", *USERS, "eps", "rounds", "also"),
-        rtol_option("1e-4 for one round, else 0.05"),
+        rtol_option(f"1e-4 for one round, else 0.05; 0.02 and 0.1 for {TRAINING}"),
     ),
     solve=solutions.solve_delta,
     target=("eps",),

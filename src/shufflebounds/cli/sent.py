@@ -148,7 +148,12 @@ def _deployment(
 ) -> Deployment:
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
     if protocol is None and mechanism is None:
-        raise ValueError("Missing option '--mechanism'.")
+        of_training = [name for name in parameters(TRAINING) if name in own]
+        raise ValueError(
+            f"Missing option '--protocol {TRAINING}', to which {flag(of_training[0])} belongs."
+            if of_training
+            else "Missing option '--mechanism'."
+        )
     if protocol is None:
         return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:
