@@ -79,7 +79,8 @@ class RandomAllocation:
 
     Notes
     -----
-    Chua et al. 2024 (arXiv 2412.16802); Feldman and Shenfeld 2025 (arXiv 2502.08202).
+    Chua et al., "Balls-and-Bins Sampling for DP-SGD", AISTATS 2025 (arXiv 2412.16802); Feldman and
+    Shenfeld, "Privacy amplification by random allocation", 2025 (arXiv 2502.08202).
 
     Examples
     --------
