@@ -12,12 +12,16 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.allocation import DEFAULT_CELLS
 
-# Relative widths of ε and of δ of several rounds where the caller gives no `rtol`.
-DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-2, 0.1
+# Relative width of ε of several rounds where the caller gives no `rtol`.
+DEFAULT_RTOL = 1e-2
+# Relative width of δ of several rounds where the caller gives no `rtol`.
+DEFAULT_DELTA_RTOL = 0.1
 # Share of the requested width that is left to the numerical error for the ends that cells give.
 NUMERICAL_SHARE = 0.7
-# Most choices of cells for one answer, and the factor of a width below which none follows.
-MAX_CHOICES, WORTHWHILE = 4, 0.8
+# Most choices of cells for one answer.
+MAX_CHOICES = 4
+# Factor by which a choice of cells must narrow the answer for another one to follow.
+WORTHWHILE = 0.8
 # Most cells of a decomposition whose curve is evaluated at many ε, as for several epochs.
 MAX_CELLS_OF_EPOCHS = 500
 # Most δ that cells are made for before the answer is asked for.
@@ -79,15 +83,15 @@ def guess_delta(ask: Callable[[float], Enclosure], eps: float) -> float:
     delta = FIRST_DELTA
     for _ in range(MAX_GUESSES):
         try:
-            found = ask(delta)
+            root = ask(delta)
         except PrecisionError as error:
             if not isinstance(error.enclosure, Enclosure):
                 raise
-            found = error.enclosure
-        if not 0.0 < found.upper < math.inf:
+            root = error.enclosure
+        if not 0.0 < root.upper < math.inf:
             return delta
         # For a normal loss, log δ is about proportional to ε².
-        ratio = min(max((eps / found.upper) ** 2, 0.01), 4.0)
+        ratio = min(max((eps / root.upper) ** 2, 0.01), 4.0)
         previous, delta = delta, math.exp(max(math.log(delta) * ratio, SMALLEST_LOG_DELTA))
         if abs(math.log(delta / previous)) < math.log(LARGEST_RATIO):
             break

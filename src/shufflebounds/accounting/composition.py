@@ -576,6 +576,24 @@ class Composed:
         rounds = [round_.made_for(delta, self.epochs, cells) for round_ in self.kinds]
         return Composed(tuple(rounds))
 
+    def made_for_curve(self, smallest: float) -> Composed:
+        """Return the rounds with decompositions of epochs of training that serve a whole curve.
+
+        Parameters
+        ----------
+        smallest
+            The smallest δ of the curve, above 0.
+
+        Returns
+        -------
+        Composed
+            The rounds, none of which is an epoch without a decomposition.
+        """
+        # The cells of several epochs serve many ε.
+        epochs = max(self.epochs, 2)
+        rounds = [round_.made_for(smallest, epochs, DEFAULT_CELLS) for round_ in self.kinds]
+        return Composed(tuple(rounds))
+
     def largest_loss(self) -> float:
         """Return an ε at which δ is certainly 0: the sum of those of all rounds."""
         kinds = joined(self.rounds, math.inf)

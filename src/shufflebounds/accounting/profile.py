@@ -21,6 +21,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
 from shufflebounds.profiles.losses import UNDERFLOW_ERR, CurveBounds, Lines
 from shufflebounds.profiles.root_search import LARGEST_EPS
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Largest number of points of a curve.
@@ -285,7 +286,7 @@ class SampledProfile:
 
 @limited
 def profile(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     n: int,
     *,
     rounds: int = 1,
@@ -301,7 +302,8 @@ def profile(
     Parameters
     ----------
     decomposition
-        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R. Or a
+        `RandomAllocation`, as for `epsilon`, whose curve may take a minute.
     n
         Number of users, 1 to 10¹⁵.
     rounds
@@ -329,12 +331,17 @@ def profile(
     >>> f"{curve.false_negatives(0.05).lower:.2f}"
     '0.94'
     """
-    composed = compose([(require_mechanism(decomposition), validation.users(n), rounds)])
+    is_training = isinstance(decomposition, RandomAllocation)
+    subject = decomposition if is_training else require_mechanism(decomposition)
+    composed = compose([(subject, validation.users(n), rounds)])
     smallest = validation.delta(smallest)
     if not 1.0 <= validation.finite("density", density) <= 1000.0:
         raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
+    if is_training:
+        return _profile_of_rounds(composed.made_for_curve(smallest), smallest, density, _ROUGH)
     if rounds > 1:
-        return _profile_of_rounds(composed, smallest, density)
+        rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)
+        return _profile_of_rounds(composed, smallest, density, rtol)
     return _profile_of_single_round(composed, smallest, density)
 
 
@@ -376,9 +383,11 @@ def _profile_of_single_round(composed: Composed, smallest: float, density: float
     return _profile(ends, step, floor, limit, composed.largest_loss())
 
 
-def _profile_of_rounds(composed: Composed, smallest: float, density: float) -> SampledProfile:
+def _profile_of_rounds(
+    composed: Composed, smallest: float, density: float, rtol: float
+) -> SampledProfile:
     """Return the profile of several rounds up to δ of about `smallest`."""
-    rtol, step = min(_ROUNDS_WIDTH / density**2, _ROUGH), _step(composed, density)
+    step = _step(composed, density)
     try:
         sums = composed.sums(_NEGLECTED * smallest, rtol)
         upper_laws, lower_laws = sums.upper(), sums.lower()
@@ -430,7 +439,7 @@ def _profile(
 
 
 def advantage(
-    decomposition: Decomposition | Randomizer,
+    decomposition: Decomposition | Randomizer | RandomAllocation,
     n: int,
     *,
     rounds: int = 1,
@@ -444,7 +453,8 @@ def advantage(
     Parameters
     ----------
     decomposition
-        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R.
+        What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R, or a
+        `RandomAllocation`, as for `epsilon`.
     n
         Number of users, 1 to 10¹⁵.
     rounds

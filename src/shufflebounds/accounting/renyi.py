@@ -36,6 +36,7 @@ from shufflebounds.profiles.renyi import (
     all_datasets_upper,
     bound_by_largest_loss,
 )
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative width of a divergence if the caller does not state one.
@@ -136,7 +137,7 @@ def renyi(
     >>> f"{np.exp(divergence.upper):.1f}"
     '2.3'
     """
-    require_mechanism(decomposition)
+    _require_shuffle(decomposition)
     n = validation.users(n)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     times = validation.rounds(rounds)
@@ -230,7 +231,7 @@ def renyi_epsilon(
     >>> f"{sb.epsilon(U, n=10_000, delta=1e-6).upper:.2f}"
     '0.38'
     """
-    require_mechanism(decomposition)
+    _require_shuffle(decomposition)
     n, delta, times = validation.users(n), validation.delta(delta), validation.rounds(rounds)
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
 
@@ -246,6 +247,16 @@ def renyi_epsilon(
             eps,
         )
     return eps
+
+
+def _require_shuffle(subject: object) -> None:
+    """Raise ValueError for anything but a decomposition or a randomizer."""
+    if isinstance(subject, RandomAllocation):
+        raise ValueError(
+            "decomposition must be that of a shuffle, got random allocation, whose upper bounds "
+            "count rare losses as infinite; every Renyi divergence would be; ask epsilon or delta"
+        )
+    require_mechanism(subject)
 
 
 def _simple_upper(

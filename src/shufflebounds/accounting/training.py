@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -14,24 +14,83 @@ from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.work import limited
-from shufflebounds.divergence.law import log
+from shufflebounds.divergence.law import U, log
 from shufflebounds.profiles.direction import pair
 from shufflebounds.protocols.allocation import MAX_CELLS, MAX_NOISE, MIN_NOISE, RandomAllocation
+from shufflebounds.randomizers.gaussian_cells import loss_beyond, tail_delta
 
-# Relative widths of ε and of δ of one epoch where the caller gives no `rtol`.
-DEFAULT_RTOL, DEFAULT_DELTA_RTOL = 1e-3, 2e-2
-# Relative widths of a noise multiplier, for one epoch and for several, if there is no `rtol`.
-DEFAULT_NOISE_RTOL, DEFAULT_NOISE_RTOL_OF_EPOCHS = 1e-2, 2e-2
+# Relative width of ε of one epoch where the caller gives no `rtol`.
+DEFAULT_RTOL = 1e-3
+# Relative width of δ of one epoch where the caller gives no `rtol`.
+DEFAULT_DELTA_RTOL = 2e-2
+# Relative width of a noise multiplier for one epoch where the caller gives no `rtol`.
+DEFAULT_NOISE_RTOL = 1e-2
+# Relative width of a noise multiplier for several epochs where the caller gives no `rtol`.
+DEFAULT_NOISE_RTOL_OF_EPOCHS = 2e-2
 # A δ for which a decomposition is made that shows about how large δ is.
 SMALL_DELTA = 1e-30
 # Relative width of ε at the first noise multipliers that are tried.
 FIRST_WIDTH = 0.1
-# Smallest one, for one epoch and for several.
-FINEST_WIDTH, FINEST_WIDTH_OF_EPOCHS = 1e-4, 8e-3
+# Smallest relative width of ε of one epoch in a search.
+FINEST_WIDTH = 1e-4
+# Smallest relative width of ε of several epochs in a search. A smaller one takes minutes.
+FINEST_WIDTH_OF_EPOCHS = 8e-3
 # Largest step of log σ while one end is unknown.
 LARGEST_STEP = 1.5
 # Most noise multipliers that are tried.
 MAX_TRIALS = 40
+
+
+@dataclass(frozen=True)
+class Training:
+    """DP-SGD in which every example joins one random step of each epoch (balls and bins).
+
+    In every epoch a step is drawn for each example, as in step = rng.integers(steps, size=N), and
+    batch i has the examples with step == i. To the sum of their gradients, clipped to norm C, a
+    step adds normal noise with a standard deviation of C times the noise multiplier. Neighbouring
+    datasets differ by one example that is added or removed.
+
+    Fixed-size batches of a shuffled dataset are another mechanism, and so is Poisson sampling.
+
+    Raises ValueError for a number out of its range.
+    """
+
+    noise_multiplier: float = field(
+        metadata={"help": "noise of a step, in units of the clipping norm, 0.2 to 1000"}
+    )
+    steps: int = field(metadata={"help": "number of steps of an epoch, 1 to 1e15"})
+    epochs: int = field(default=1, metadata={"help": "number of epochs, 1 to 1e6; 1 if left out"})
+
+    def __post_init__(self) -> None:
+        RandomAllocation(self.noise_multiplier)
+        validation.users(self.steps, "steps")
+        validation.rounds(self.epochs, "epochs")
+
+    @property
+    def allocation(self) -> RandomAllocation:
+        """The sampling and the noise of a step."""
+        return RandomAllocation(self.noise_multiplier)
+
+    def epsilon(self, delta: float, rtol: float | None) -> Enclosure:
+        """Return ε at δ."""
+        return training_epsilon(self.allocation, self.steps, delta, self.epochs, rtol)
+
+    def delta(self, eps: float, rtol: float | None) -> Enclosure:
+        """Return δ at ε."""
+        return training_delta(self.allocation, self.steps, eps, self.epochs, rtol)
+
+    @property
+    def _noise_without_secret(self) -> float:
+        """The noise multiplier of one step that is all epochs if the steps are known."""
+        return self.noise_multiplier / math.sqrt(self.epochs) * (1.0 - 4.0 * U)
+
+    def epsilon_without_secret(self, delta: float) -> float:
+        """Return an ε at δ that holds even if the steps of all examples are known."""
+        return loss_beyond(self._noise_without_secret, delta)
+
+    def delta_without_secret(self, eps: float) -> float:
+        """Return a δ at ε that holds even if the steps of all examples are known."""
+        return min(tail_delta(self._noise_without_secret, eps), 1.0)
 
 
 def training_epsilon(
@@ -113,7 +172,7 @@ def smallest_noise_multiplier(
     True
     """
     target, delta = validation.eps(target), validation.delta(delta)
-    steps, epochs = validation.users(steps), validation.rounds(epochs)
+    steps, epochs = validation.users(steps, "steps"), validation.rounds(epochs, "epochs")
     default = DEFAULT_NOISE_RTOL if epochs == 1 else DEFAULT_NOISE_RTOL_OF_EPOCHS
     goal = default if rtol is None else validation.rtol(rtol)
     if target == 0.0:

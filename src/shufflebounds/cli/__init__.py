@@ -27,6 +27,7 @@ from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
+from shufflebounds.cli.training import noise
 from shufflebounds.core.enclosure import PrecisionError
 
 __all__ = ["main"]
@@ -153,7 +154,7 @@ def _sentence_with_notes(error: Exception) -> str:
 
 main = Group(
     commands=[
-        *(epsilon, delta, renyi, check, account, choose, eps0, users, rounds, risk, curve),
+        *(epsilon, delta, renyi, check, account, choose, eps0, users, rounds, noise, risk, curve),
         *(mechanisms, bounds),
     ],
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -11,7 +11,7 @@ import click
 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.options import command
-from shufflebounds.cli.parameters import flag, maker, parameters, protocols, usages
+from shufflebounds.cli.parameters import TRAINING, flag, maker, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.values import Name
 from shufflebounds.protocols.registry import PROTOCOLS
@@ -25,7 +25,7 @@ def _name(names: Sequence[str]) -> click.Argument:
     return click.Argument(["name"], required=False, type=Name(names))
 
 
-@command(_name([*registry.mechanism_names(), *protocols()]), "json")
+@command(_name([*registry.mechanism_names(), *protocols(), TRAINING]), "json")
 def mechanisms(name: str | None) -> Reply:
     """List the mechanisms and protocols; with a NAME, explain one and its parameters.
 
@@ -43,7 +43,7 @@ def mechanisms(name: str | None) -> Reply:
             "what it is": [re.split(r"[:,] (?![^\[]*\])", _description(each))[0] for each in names],
             "parameters": [_options_of_owner(each) for each in names],
         },
-        sections={"Protocols, which --protocol takes:": [", ".join(protocols())]},
+        sections={"Protocols, which --protocol takes:": [", ".join([*protocols(), TRAINING])]},
     )
 
 
@@ -105,8 +105,9 @@ def _explanation(owner: str) -> list[str]:
     own = "".join(f" {flag(key)} …" for key in required)
     takes_eps0 = "eps0" in inspect.signature(maker(owner)).parameters
     eps0 = " --eps0 …" if takes_eps0 else ""
-    kind = "protocol" if owner in PROTOCOLS else "mechanism"
-    usage = f"shufflebounds epsilon --{kind} {owner}{own}{eps0} --n … --delta …"
+    kind = "protocol" if owner in (*PROTOCOLS, TRAINING) else "mechanism"
+    users = "" if owner == TRAINING else " --n …"
+    usage = f"shufflebounds epsilon --{kind} {owner}{own}{eps0}{users} --delta …"
     return [*_in_plain_symbols(text.strip()).split("\n\n")[1:], usage]
 
 

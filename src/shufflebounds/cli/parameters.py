@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shufflebounds.accounting.training import Training
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 
+# Name of training with random allocation, which `epsilon` and `delta` take in place of a protocol.
+TRAINING = "random_allocation"
 # Help texts for the parameters of protocols. Mechanisms have theirs in the metadata of the fields.
 PROTOCOL_PARAMETERS = {
     "attributes": "number of binary attributes, at least height",
@@ -47,6 +50,8 @@ def protocols() -> list[str]:
 
 def maker(owner: str) -> Callable[..., Any]:
     """Return the class or function that makes a mechanism or a protocol."""
+    if owner == TRAINING:
+        return Training
     entry = PROTOCOLS.get(owner)
     return entry.make if entry else registry.mechanism(owner)
 

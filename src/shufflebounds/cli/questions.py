@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from shufflebounds.accounting.training import Training
 from shufflebounds.bounds.base import Answer
 from shufflebounds.cli import solutions
 from shufflebounds.cli.answers import (
@@ -30,9 +31,11 @@ from shufflebounds.cli.notes import (
     without_shuffler_at,
 )
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
+from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
+from shufflebounds.cli.training import training_reply
 from shufflebounds.cli.values import Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
@@ -59,7 +62,8 @@ class Question:
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
     claimed, and ``rows`` explain each bound. ``exceptions`` are the sentences on numbers that say
     something else, by the bound and the number. The ``safe`` end of an upper bound may be claimed.
-    With ``messages``, users may send the messages of a protocol.
+    With ``messages``, users may send the messages of a protocol, and `training_reply` answers about
+    training.
     """
 
     name: str
@@ -82,12 +86,25 @@ class Question:
         decorate = question(
             *self.options,
             *REPLY,
-            messages=self.messages,
+            training=self.training_reply if self.messages else None,
             rows=rows,
             name=self.name,
             help=self.help,
         )
         return decorate(self.reply)
+
+    def training_reply(self, training: Training, output: Output, **given: Any) -> Reply:
+        """Return the reply to the question about training with random allocation."""
+        [target] = self.target
+        return training_reply(
+            training,
+            output,
+            quantity=self.name,
+            target=target,
+            wording=self.wording,
+            column=self.column,
+            **given,
+        )
 
     def reply(self, deployment: Deployment, output: Output, **given: Any) -> Reply:
         """Return the reply to the question about a deployment."""
@@ -181,7 +198,7 @@ epsilon = Question(
     """,
     options=(
         *("eps0", *USERS, "delta", "rounds", "also"),
-        rtol_option("1e-4 for one round, else 1e-3"),
+        rtol_option(f"1e-4 for one round, else 1e-3; 1e-3 and 0.01 for {TRAINING}"),
         option(
             "--claim",
             Target(),
@@ -210,7 +227,7 @@ delta = Question(
     """,
     options=(
         *("eps0", *USERS, "eps", "rounds", "also"),
-        rtol_option("1e-4 for one round, else 0.05"),
+        rtol_option(f"1e-4 for one round, else 0.05; 0.02 and 0.1 for {TRAINING}"),
     ),
     solve=solutions.solve_delta,
     target=("eps",),

@@ -6,20 +6,48 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from shufflebounds.accounting.training import Training
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
-from shufflebounds.cli.parameters import Parameter, flag, parameters, protocols
+from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.values import REAL, WHOLE, Name
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.description import SYNONYMS, Description, parse
+from shufflebounds.randomizers.description import (
+    SYNONYMS,
+    Description,
+    parse,
+    require_arguments,
+)
 
 # Compositions whose parts are options, and what the number before each of them is.
 COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
 # Options that describe a deployment.
 DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
+# Options that training with random allocation does not have, and why.
+NOT_FOR_TRAINING = {
+    "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
+    "matter how many examples there are",
+    "k_joint": "an example joins a single step of an epoch",
+    "rate": "it is that of Poisson subsampling, which is another mechanism",
+    "colluding": "other examples provide no cover, so all of them may be known",
+    "rounds": "--epochs is the number of passes over the data",
+    "also": "sb.compose in Python adds epochs with other settings",
+    "eps0": "a step has a noise multiplier, and no eps0",
+    "mechanism": "the mechanism of a step is Gaussian noise",
+    "part": "the mechanism of a step is Gaussian noise",
+    "claim": "verify/verify.py proves the claims of shuffled reports only",
+    "report": "a report is about shuffled reports; docs/random-allocation.md has the proofs",
+}
+# The number of users of a command that also answers about training.
+N_UNLESS_TRAINING = option(
+    "--n",
+    WHOLE,
+    f"Number of users, such as 1e5, up to 1e15.  [required; {TRAINING} has --steps instead]",
+)
 
 K_JOINT = option(
     "--k-joint",
@@ -50,14 +78,17 @@ PART = option(
 
 
 def question(
-    *options: str | click.Parameter, messages: bool = False, **settings: Any
+    *options: str | click.Parameter,
+    training: Callable[..., Reply] | None = None,
+    **settings: Any,
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command about users: with `options`, and those that describe what users send.
 
-    The function gets a `Deployment` in place of the options that describe one. With `messages`,
-    users may send the messages of a protocol.
+    The function gets a `Deployment` in place of the options that describe one. With `training`,
+    users may send the messages of a protocol, and that function answers about a `Training`.
     """
-    offered = protocols() if messages else []
+    offered = [*protocols(), TRAINING] if training else []
+    listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
     owners = [*registry.mechanism_names(), *offered]
     own_options = {
         name: parameter for owner in owners for name, parameter in parameters(owner).items()
@@ -69,13 +100,17 @@ def question(
             users = {name: given.pop(name) for name in DEPLOYMENT_OPTIONS if name in given}
             mechanism, protocol = given.pop("mechanism"), given.pop("protocol", None)
             own = {name: value for name, value in own.items() if value is not None}
+            if training and protocol == TRAINING:
+                return training(_training(own), **given)
+            if training and users["n"] is None:
+                raise ValueError("Missing option '--n'.")
             deployment = _deployment(mechanism, protocol, given.pop("part"), own, users)
             return answer(deployment, **given)
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
             *_options_of_senders(offered),
-            *options,
+            *listed,
             *(K_JOINT, RATE, PART),
             *(
                 option(flag(name), _option_type(own_options[name]), "", section=PARAMETERS)
@@ -113,13 +148,28 @@ def _deployment(
 ) -> Deployment:
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
     if protocol is None and mechanism is None:
-        raise ValueError("Missing option '--mechanism'.")
+        of_training = [name for name in parameters(TRAINING) if name in own]
+        raise ValueError(
+            f"Missing option '--protocol {TRAINING}', to which {flag(of_training[0])} belongs."
+            if of_training
+            else "Missing option '--mechanism'."
+        )
     if protocol is None:
         return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:
         raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
     settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
     return Deployment(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
+
+
+def _training(own: Mapping[str, Any]) -> Training:
+    """Return the training; ValueError for an option that is missing, wrong or of no use."""
+    context = click.get_current_context()
+    for name, reason in NOT_FOR_TRAINING.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ValueError(f"{flag(name)} must be left out: {reason}")
+    require_arguments(TRAINING, Training, own, ())
+    return Training(**own)
 
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:

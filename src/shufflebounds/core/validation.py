@@ -91,11 +91,11 @@ def rtol_advice(width: float, *others: str) -> str:
     return f"; {' or '.join(choices)} would help" if choices else ""
 
 
-def users(value: object) -> int:
+def users(value: object, name: str = "n") -> int:
     """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
     nearest = _as_float(value)
     is_whole = nearest.is_integer() and nearest == value
-    return whole("n", int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
+    return whole(name, int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
 
 
 def values(name: str, value: object, *, minimum: int = 2) -> int:
@@ -103,9 +103,9 @@ def values(name: str, value: object, *, minimum: int = 2) -> int:
     return whole(name, value, minimum=minimum, maximum=MAX_VALUES)
 
 
-def rounds(value: object) -> int:
+def rounds(value: object, name: str = "rounds") -> int:
     """Return a number of rounds, 1 to 10⁶."""
-    return whole("rounds", value, minimum=1, maximum=MAX_ROUNDS)
+    return whole(name, value, minimum=1, maximum=MAX_ROUNDS)
 
 
 def messages(value: object) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations, product
 
 import mpmath as mp
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import shufflebounds as sb
+from shufflebounds.accounting import cells, composition
+from shufflebounds.accounting.accountant import to_dp_accounting, to_renyi_accounting
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.randomizers.gaussian_cells import (
@@ -21,6 +24,8 @@ from shufflebounds.randomizers.gaussian_cells import (
 )
 
 DIGITS = 40
+# Relative error of quadrature on a grid, where the integrand all but has a kink.
+GRID_ERR = 1e-4
 
 
 def phi(x):
@@ -35,8 +40,10 @@ def gaussian_delta(sigma, eps):
     return phi(tau / 2 - eps / tau) - mp.exp(eps) * phi(-tau / 2 - eps / tau)
 
 
-def two_step_delta(sigma, eps):
-    """Return the larger δ(ε) of both orders of two steps, by quadrature over the first step.
+def two_step_deltas(sigma, eps):
+    """Return δ(ε) of both orders of two steps, by quadrature over the first step.
+
+    The first order is that of removing the example.
 
     With L = e^v, v normal, E(L − x)₊ and E(x − L)₊ are closed forms for the second step.
     """
@@ -62,7 +69,42 @@ def two_step_delta(sigma, eps):
         return above(x) + x - 1 if x > 0 else mp.mpf(0)
 
     backward = growth * mean(below, mp.log(rest)) / 2
-    return max(forward, backward)
+    return forward, backward
+
+
+def two_step_delta(sigma, eps):
+    """Return the larger δ(ε) of both orders of two steps."""
+    return max(two_step_deltas(sigma, eps))
+
+
+def grid_deltas(sigma, eps, steps):
+    """Return δ(ε) of both orders of two or three steps, by the trapezoidal rule in floats.
+
+    The last step has a closed form. The relative error is below `GRID_ERR`, as that of two steps.
+    """
+    tau, growth = 1.0 / sigma, math.exp(eps)
+    z, h = np.linspace(-9.0, 9.0, 721, retstep=True)
+    weights, ratios = (
+        h * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi),
+        np.exp(tau * z - tau**2 / 2),
+    )
+    for _ in range(steps - 2):
+        weights = np.multiply.outer(weights, weights[:721]).ravel()
+        ratios = np.add.outer(ratios, ratios[:721]).ravel()
+
+    def above(x):
+        """Return E(L − x)₊."""
+        d = np.log(np.maximum(x, 1e-300)) / tau
+        tail = ndtr(tau / 2 - d) - x * ndtr(-tau / 2 - d)
+        return np.where(x > 0.0, tail, 1.0 - x)
+
+    def below(x):
+        """Return E(x − L)₊."""
+        d = np.log(np.maximum(x, 1e-300)) / tau
+        return np.where(x > 0.0, x * ndtr(d + tau / 2) - ndtr(d - tau / 2), 0.0)
+
+    forward = weights @ above(steps * growth - ratios) / steps
+    return forward, growth / steps * (weights @ below(steps / growth - ratios))
 
 
 def test_error_of_ndtr():
@@ -74,10 +116,10 @@ def test_error_of_ndtr():
 
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0.2, 6.0), st.floats(1e-12, 1e-3), st.integers(5, 40))
-def test_masses_of_cells(sigma, delta, cells):
+def test_masses_of_cells(sigma, delta, count):
     """Both ends have the masses that 40 digits give, within their `rel_err`."""
     last = loss_beyond(sigma, delta)
-    ends = np.linspace(-0.5 / sigma**2 - 7.0 / sigma, last, cells + 1)
+    ends = np.linspace(-0.5 / sigma**2 - 7.0 / sigma, last, count + 1)
     pair = gaussian_pair(sigma, ends)
     assert pair.rel_err < 1e-11
     with mp.workdps(DIGITS):
@@ -86,7 +128,7 @@ def test_masses_of_cells(sigma, delta, cells):
         # The ends of cells, of which some were divided, are the likelihood ratios of the outer end.
         nodes = np.log(outer.a[1:-1] / outer.b[1:-1]).tolist()
         assert nodes[-1] == pytest.approx(last)
-        assert len(inner) == len(nodes) + 1 > cells
+        assert len(inner) == len(nodes) + 1 > count
         halves = _halves(ends)
         every = [mp.mpf(min(halves, key=lambda y, x=x: abs(y - x))) for x in nodes]
         ratios = [mp.exp(v) for v in every]
@@ -156,6 +198,30 @@ def test_two_steps_by_quadrature(sigma, eps):
     assert enclosure.relative_width <= 0.02
 
 
+@pytest.mark.parametrize(("sigma", "eps"), [(0.5, 1.0), (0.8, 3.0), (1.5, 0.4)])
+def test_three_steps_by_quadrature(sigma, eps):
+    with mp.workdps(20):
+        for known, value in zip(
+            two_step_deltas(sigma, eps), grid_deltas(sigma, eps, 2), strict=True
+        ):
+            assert value == pytest.approx(float(known), rel=GRID_ERR)
+    exact = max(grid_deltas(sigma, eps, 3))
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=3)
+    assert enclosure.lower * (1.0 - GRID_ERR) <= exact <= enclosure.upper * (1.0 + GRID_ERR)
+    assert enclosure.relative_width <= 0.02
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+@pytest.mark.parametrize("cells", [20, 33, 60, 110])
+def test_each_order_at_several_numbers_of_cells(steps, cells):
+    """In each order the inner end is at most the quadrature, and the outer end at least."""
+    pair = sb.RandomAllocation(1.2).decomposition(steps, 1e-4, cells=cells)
+    exact = grid_deltas(1.2, 0.7, steps)
+    for (inner, outer), delta in zip(pair.directions, exact, strict=True):
+        assert divergence(inner, 0.7, steps, 1e-9).lower <= delta * (1.0 + GRID_ERR)
+        assert divergence(outer, 0.7, steps, 1e-9).upper >= delta * (1.0 - GRID_ERR)
+
+
 @pytest.mark.parametrize("cells", [20, 45, 200])
 def test_ends_at_every_number_of_cells(cells):
     """The inner end is never above the quadrature of two steps, and the outer never below."""
@@ -216,6 +282,21 @@ def test_losses_above_one_order(masses, steps, slack):
         assert float(curve(p, q, Fraction(float(x)))) <= above * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("sigma", "steps", "delta", "epochs"),
+    [
+        (36.64735698519312, 1849, 1.4267233049147054e-07, 98),
+        (45.910682961272016, 738, 7.359282449438914e-07, 805),
+        (119.34366464788629, 338, 5.744810513698794e-08, 8),
+    ],
+)
+def test_estimates_that_overflow(sigma, steps, delta, epochs):
+    """Negative masses of an estimated law made its powers infinite, and the ends not a number."""
+    with np.errstate(all="raise", under="ignore"):
+        pair = sb.RandomAllocation(sigma).decomposition(steps, delta, epochs=epochs)
+    assert sb.epsilon(pair, n=steps, delta=delta).relative_width < 0.01
+
+
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 4.0])
 def test_advantage_against_one_step(sigma):
     enclosure = sb.advantage(sb.RandomAllocation(sigma), n=1)
@@ -262,8 +343,10 @@ def test_bad_noise_multipliers(sigma):
         sb.RandomAllocation(sigma)
 
 
-def test_two_epochs_of_two_steps_on_a_grid():
+def test_two_epochs_of_two_steps_on_a_grid(monkeypatch):
     """The losses of two steps on a grid of both reports, convolved; not certified."""
+    for module in (cells, composition):
+        monkeypatch.setattr(module, "DEFAULT_CELLS", 40)
     sigma, step = 0.9, 4e-3
     v = np.linspace(-9.0, 9.0, 501)
     weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
@@ -297,6 +380,45 @@ def test_many_steps_by_simulation():
     assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
 
 
+def test_a_thousand_steps_by_importance_sampling():
+    """A rare event is drawn often: all reports have a slightly larger mean than without example."""
+    rng, sigma, steps, eps, mean = np.random.default_rng(2), 1.5, 1000, 0.06, 0.09
+    values = []
+    for _ in range(10):
+        y = mean + sigma * rng.standard_normal((1500, steps))
+        weights = np.exp(mean * (0.5 * mean - y).sum(axis=1) / sigma**2)
+        ratio = np.exp((y - 0.5) / sigma**2).mean(axis=1)
+        values.append(weights * np.maximum(ratio - math.exp(eps), 0.0))
+    sample = np.concatenate(values)
+    error = 4.0 * sample.std() / math.sqrt(sample.size)
+    assert error < 0.25 * sample.mean()
+    enclosure = sb.delta(sb.RandomAllocation(sigma), eps=eps, n=steps)
+    assert enclosure.lower - error <= sample.mean() <= enclosure.upper + error
+
+
+@pytest.mark.parametrize(("steps", "selected"), [(4, 2), (5, 2), (6, 3)])
+def test_several_steps_of_an_epoch_by_enumeration(steps, selected):
+    """Blocks of steps dominate k of t steps in both orders, for a pair with two reports."""
+    a, b = (Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))
+    sets = list(combinations(range(steps), selected))
+    pairs = []
+    for reports in product((0, 1), repeat=steps):
+        absent = math.prod(b[report] for report in reports)
+        present = sum(
+            absent * math.prod(a[reports[i]] / b[reports[i]] for i in chosen) for chosen in sets
+        )
+        pairs.append((present / len(sets), absent))
+    pair = sb.Decomposition(*(np.array([float(x) for x in law]) for law in (a, b, b)))
+    size, more = divmod(steps, selected)
+    rounds = [(pair, size, selected - more), (pair, size + 1, more)]
+    blocks = sb.compose([round_ for round_ in rounds if round_[2]])
+    for eps in (0.0, 0.4, 0.9):
+        x = Fraction(math.exp(eps))
+        forward = sum(max(p - x * q, 0) for p, q in pairs)
+        backward = sum(max(q - x * p, 0) for p, q in pairs)
+        assert max(forward, backward) <= blocks.delta(eps).upper <= 1.6 * max(forward, backward)
+
+
 @pytest.mark.parametrize("sigma", [0.2, 1.0, 20.0, 1000.0])
 @pytest.mark.parametrize("delta", [1e-4, 1e-10, 1e-30])
 def test_epsilon_of_a_single_step_at_extremes(sigma, delta):
@@ -305,3 +427,56 @@ def test_epsilon_of_a_single_step_at_extremes(sigma, delta):
         lower, upper = (gaussian_delta(sigma, x) for x in (enclosure.lower, enclosure.upper))
     assert upper <= delta <= lower
     assert enclosure.relative_width <= 1e-3
+
+
+def test_profile_of_epochs():
+    """The curve encloses the closed form between its points, also at negative ε."""
+    curve = sb.profile(sb.RandomAllocation(3.0), n=1, rounds=9, smallest=1e-5, density=8.0)
+    for eps in (0.1, 1.0, 2.5):
+        with mp.workdps(DIGITS):
+            exact = gaussian_delta(1.0, eps)
+        enclosure = curve.delta(eps)
+        assert enclosure.lower <= exact <= enclosure.upper
+        assert enclosure.relative_width < 0.12
+        assert 1.0 - math.exp(-eps) + math.exp(-eps) * float(exact) in curve.delta(-eps)
+
+
+def test_orders_of_an_exported_epoch(monkeypatch):
+    """dp_accounting keeps removing and adding an example apart, as its own events do."""
+    pytest.importorskip("dp_accounting")
+    monkeypatch.setattr(composition, "DEFAULT_CELLS", 30)
+    epoch = sb.compose([(sb.RandomAllocation(1.0), 2, 1)])
+    exported = to_dp_accounting(epoch, interval=1e-2, smallest=1e-4)
+    with mp.workdps(20):
+        exact = two_step_deltas(1.0, 1.7)
+    removing, adding = exported._pmf_remove, exported._pmf_add
+    assert exact[0] > 1.5 * exact[1]
+    for law, delta in zip((removing, adding), exact, strict=True):
+        assert delta <= law.get_delta_for_epsilon(1.7) <= 1.2 * delta
+
+
+def test_exported_epochs_compose_with_other_events():
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    epochs = sb.compose([(sb.RandomAllocation(4.0), 1, 8)])
+    exported = to_dp_accounting(epochs, interval=1e-2, smallest=1e-8)
+    release = pld.from_gaussian_mechanism(2.0, value_discretization_interval=1e-2)
+    delta = exported.compose(release).get_delta_for_epsilon(1.0)
+    with mp.workdps(DIGITS):
+        # 8/4² + 1/2² = 3/4.
+        exact = gaussian_delta(1.0 / math.sqrt(0.75), 1.0)
+    assert exact <= delta <= 1.03 * exact
+    with pytest.raises(ValueError, match="pessimistic must be True"):
+        to_dp_accounting(epochs, pessimistic=False)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda epoch: sb.renyi(epoch, 10, 2.0),
+        lambda epoch: sb.renyi_epsilon(epoch, 10, 1e-6),
+        lambda epoch: to_renyi_accounting(sb.compose([(epoch, 10, 1)]), [2.0]),
+    ],
+)
+def test_renyi_divergences_are_refused(ask):
+    with pytest.raises(ValueError, match=r"infinite|made for one delta"):
+        ask(sb.RandomAllocation(1.0))

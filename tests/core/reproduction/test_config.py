@@ -246,3 +246,14 @@ def test_one_paper_is_planned_alike_alone():
     assert checks.make_plan(made, only="gap").papers == {
         "gap": checks.make_plan(made).papers["gap"]
     }
+
+
+def test_only_a_paper_with_tables_needs_no_experiments():
+    tables = {"title": "Tables", "tables": {"noise": {"kind": "allocations"}}}
+    assert PaperEntry.model_validate(tables).experiments == {}
+    with pytest.raises(ValueError, match="x is missing"):
+        PaperEntry.model_validate({"title": "Nothing"})
+    experiment = {"mechanism": "krr", "regimes": ["low"], "curves": ["blanket"]}
+    entry = tables | {"x": {"n": [10]}, "experiments": {"krr": experiment}}
+    with pytest.raises(ValueError, match="regimes is missing"):
+        PaperEntry.model_validate(entry)

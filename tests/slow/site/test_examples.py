@@ -24,7 +24,11 @@ def test_the_python_prints_what_it_says(page):
     assert_prints_what_it_says(page)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "docs" / "index.md"], ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(ROOT / "docs" / f"{page}.md" for page in ("index", "random-allocation"))],
+    ids=name,
+)
 def test_the_commands_print_what_they_say(page):
     for block in blocks(page):
         if block.language == "console":

@@ -412,22 +412,33 @@ class StyleEntry(Entry):
 
 
 class PaperEntry(Entry):
-    """What one paper has: mechanisms, experiments, figures, tables and claims."""
+    """What one paper has: mechanisms, experiments, figures, tables and claims.
+
+    A paper whose figures are all of tables needs no experiments.
+    """
 
     title: Text = Field(description="Authors and title, as the report shows them.")
     setting: SettingEntry = Field(
         default=SettingEntry(), description="What all experiments have in common."
     )
-    x: X = Field(description="The axis of all experiments: the name of a setting, and its values.")
-    regimes: Annotated[dict[Name, RegimeEntry], MinLen(1)] = Field(description="Settings by name.")
+    x: X = Field(
+        default_factory=lambda: Axis("n", (1,)),
+        description="The axis of all experiments: the name of a setting, and its values.",
+    )
+    regimes: Annotated[dict[Name, RegimeEntry], MinLen(1)] = Field(
+        default={}, description="Settings by name."
+    )
     mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)] = Field(
+        default={},
         description="Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ "
         "are the other keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, "
-        "rate). Or protocols, whose parameters except settings are the other keys."
+        "rate). Or protocols, whose parameters except settings are the other keys.",
     )
-    curves: Annotated[dict[Name, CurveEntry], MinLen(1)] = Field(description="Bounds by name.")
+    curves: Annotated[dict[Name, CurveEntry], MinLen(1)] = Field(
+        default={}, description="Bounds by name."
+    )
     experiments: Annotated[dict[Name, ExperimentEntry], MinLen(1)] = Field(
-        description="Which curves of which mechanism are computed in which regimes."
+        default={}, description="Which curves of which mechanism are computed in which regimes."
     )
     figures: dict[Name, FigureEntry] = Field(default={}, description="Figures by name.")
     tables: dict[Name, dict[str, Any]] = Field(
@@ -442,6 +453,11 @@ class PaperEntry(Entry):
 
     @model_validator(mode="after")
     def _check_experiments(self) -> Self:
+        """Experiments need all of their keys; only a paper with tables needs no experiments."""
+        given = self.model_fields_set
+        for key in ("x", "regimes", "mechanisms", "curves", "experiments"):
+            if key not in given and ("experiments" in given or not self.tables):
+                raise ValueError(f"{key} is missing")
         for name, experiment in self.experiments.items():
             for key, allowed in (
                 ("mechanism", self.mechanisms),

@@ -9,7 +9,7 @@ from reproduction.papers.tables import Context, TableCode
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.randomizers.description import parse
 
-PAPERS = ("accuracy", "su2026", "wang2020", "wang2024")
+PAPERS = ("accuracy", "allocation", "su2026", "wang2020", "wang2024")
 # Small ones of each kind but the map of the best mechanisms, which takes seconds.
 SMALL = {
     "gparv": {"eps0": [0.1, 4.0], "eps": 0.05, "k": 10},
@@ -24,6 +24,7 @@ SMALL = {
     "algorithm_seven": {"mechanisms": ["mine"], "eps0": [0.5], "n": [100], "delta": 1e-4},
     "post_processing": {"randomizers": {"mine": [[2, 1], [1, 2]]}, "others": [0]},
     "calibrations": {"values": 4, "n": 10_000, "eps": [0.5], "delta": 1e-6},
+    "allocations": {"noise_multiplier": [2.0], "steps": [5, 10], "epochs": [1], "delta": 1e-4},
     "asymptotics": {"eps0": [1.0], "n": [10**6], "delta": 1e-6},
     "mechanisms": {"eps0": 1.0},
     "metric": {"eps0": 1.0},

@@ -1,0 +1,75 @@
+"""Training by three kinds of sampling: Poisson sampling against another program, and the figure."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pandas as pd
+import pytest
+
+import shufflebounds as sb
+from reproduction.papers.allocation import Allocations, tables
+
+
+def gaussian_delta(sigma, eps):
+    """Return δ(ε) of the Gaussian mechanism of sensitivity 1 (Balle and Wang 2018)."""
+    with mp.workdps(40):
+        tau, eps = 1 / mp.mpf(sigma), mp.mpf(eps)
+        return mp.ncdf(tau / 2 - eps / tau) - mp.exp(eps) * mp.ncdf(-tau / 2 - eps / tau)
+
+
+def test_poisson_sampling_with_rate_1_is_the_gaussian_mechanism():
+    eps = tables.poisson_epsilon(3.0, steps=1, epochs=4, delta=1e-5)
+    assert gaussian_delta(1.5, eps.upper) <= 1e-5 <= gaussian_delta(1.5, eps.lower)
+    assert eps.relative_width < 0.02
+
+
+@pytest.mark.parametrize(("sigma", "steps", "epochs"), [(1.0, 20, 1), (0.7, 10, 3)])
+def test_poisson_sampling_agrees_with_dp_accounting(sigma, steps, epochs):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    ends = [
+        pld.from_gaussian_mechanism(
+            sigma,
+            pessimistic_estimate=is_upper,
+            value_discretization_interval=1e-3,
+            sampling_prob=1.0 / steps,
+        )
+        .self_compose(steps * epochs)
+        .get_epsilon_for_delta(1e-5)
+        for is_upper in (False, True)
+    ]
+    eps = tables.poisson_epsilon(sigma, steps, epochs, 1e-5)
+    assert eps.lower <= ends[1]
+    assert eps.upper >= ends[0]
+    assert eps.relative_width < 0.05
+
+
+def test_a_row_has_the_answers_of_the_library():
+    parameters = {"noise_multiplier": [2.0], "steps": [10], "epochs": [1], "delta": 1e-5}
+    [row] = tables.allocations_table(Allocations.model_validate(parameters)).to_dict("records")
+    eps = sb.epsilon(sb.RandomAllocation(2.0), n=10, delta=1e-5)
+    assert (row["lower"], row["upper"]) == (eps.lower, eps.upper)
+    assert gaussian_delta(2.0, row["known"]) <= 1e-5
+    assert math.isclose(gaussian_delta(2.0, row["known"]), 1e-5, rel_tol=1e-6)
+    assert row["upper"] < row["poisson_lower"] < row["poisson_upper"] < row["known"]
+
+
+def test_the_figure_has_panels_of_epochs_and_their_ratios():
+    columns = {"lower": 1.0, "upper": 1.1, "poisson_lower": 1.5, "poisson_upper": 1.6, "known": 9.0}
+    frame = pd.DataFrame(
+        [
+            {"noise_multiplier": sigma, "steps": 100, "epochs": epochs, "delta": 1e-6}
+            | {name: eps * epochs / sigma for name, eps in columns.items()}
+            for sigma in (1.0, 2.0)
+            for epochs in (1, 10)
+        ]
+    )
+    sheet = tables.allocations_sheet(frame, "title")
+    assert sheet.x == "σ"
+    (first, second), (ratio, _) = sheet.rows
+    assert [view.title[0] for view in (first, second)] == ["(a) 1 epoch", "(b) 10 epochs"]
+    assert [line.label for line, _ in first.lines][-1] == "random allocation, lower bound"
+    assert np.allclose(second.lines[1][1].y, [15.0, 7.5])
+    assert np.allclose(ratio.lines[0][1].y, 1.5)
+    by_steps = frame.assign(noise_multiplier=1.0, steps=[10, 10, 100, 100])
+    assert tables.allocations_sheet(by_steps, "title").x == "t"
