@@ -333,7 +333,15 @@ def profile(
     smallest = validation.delta(smallest)
     if not 1.0 <= validation.finite("density", density) <= 1000.0:
         raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
-    if rounds > 1:
+    return profile_of_composed(composed, smallest, density)
+
+
+@limited
+def profile_of_composed(
+    composed: Composed, smallest: float = 1e-12, density: float = 24.0
+) -> Profile:
+    """Enclose δ of all rounds as a curve in ε; the arguments are those of `profile`."""
+    if sum(round_.times for round_ in composed.rounds) > 1:
         return _profile_of_rounds(composed, smallest, density)
     return _profile_of_single_round(composed, smallest, density)
 

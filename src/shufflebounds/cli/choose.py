@@ -26,7 +26,6 @@ from shufflebounds.cli.progress import show_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
-from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.randomizers.accuracy import Error
 
@@ -138,15 +137,7 @@ COLUMNS = (
     option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
     option("--items", WHOLE, "Number of different values that a user holds.", default=1),
     option("--attributes", WHOLE, "Number of such attributes of a user.", default=1, metavar="A"),
-    *USERS,
-    option(
-        "--dropout",
-        REAL,
-        "Largest share of the other users who do not report, 0 to below 1.",
-        default=0.0,
-        metavar="R",
-    ),
-    *("eps", "delta"),
+    *(*USERS, "eps", "delta"),
     rounds_option("--attributes"),
     option("--most-bits", REAL, "The most bits that a user may send in a round.", metavar="B"),
     option(
@@ -178,7 +169,7 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
     if (task["values"] is None) != numbers:
         raise ValueError("give either --values or --numbers")
     colluding = task.pop("colluding")
-    reporting = _reporting_users(task["n"], colluding, dropout)
+    reporting = honest_users(task["n"], colluding, dropout)
     ranking = rank(**{**task, "n": reporting}, progress=show_step)
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
@@ -196,16 +187,6 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
         shown=None if every_row else range(min(MAX_ROWS, len(ranking.choices))),
     )
-
-
-def _reporting_users(n: int, colluding: int, dropout: float) -> int:
-    """Return the users who report and provide cover for each other."""
-    honest = honest_users(n, colluding)
-    validation.probability("dropout", dropout)
-    reporting = honest - math.ceil(dropout * honest)
-    if reporting < 1:
-        raise ValueError(f"dropout must leave a user who reports, got {dropout!r}")
-    return reporting
 
 
 def _preparations(ranking: Ranking) -> list[str]:

@@ -17,10 +17,14 @@ from shufflebounds.curves.files import write_text
 CLAIM_MARGIN = 2e-4
 
 
+def is_verifiable(deployment: Deployment) -> bool:
+    """Return whether the program defines the reports."""
+    return deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
+
+
 def require_verifiable(deployment: Deployment) -> None:
     """Raise ValueError for claims that the program cannot check, before they are computed."""
-    is_known = deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
-    if not is_known:
+    if not is_verifiable(deployment):
         raise ValueError(
             f"--claim needs reports that verify/verify.py defines (matrix, "
             f"{', '.join(claim_files.VERIFIED)}; of several only equal ones, no matrices, without "

@@ -95,34 +95,67 @@ def curve(
     """
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
-    first, last = AXIS_ENDS[x]
-    ends = first if start is None else start, last if stop is None else stop
-    axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
-    # The best proven bound says nothing of Rényi divergences.
-    usual = [name for name in ("best", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
-    bounds = {name: BOUNDS[name] for name in bound or usual}
-    given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
-    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
+    axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
     computed, capped = _settled_curves(
-        [
-            curves.compute(
-                CurveName(deployment.mechanism.type, "command line", name), specifications[name]
-            )
-            for name, _ in by_step(bounds)
-        ]
+        _computed_curves(deployment, axis, quantity, bound, rtol, fixed)
     )
-    several = None if x == "rounds" else deployment.rounds or 1
     _write_files(computed, deployment, output, plot)
-    written = [str(path) for path in (output, plot) if path is not None]
-    wrote = [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
+    several = None if x == "rounds" else deployment.rounds or 1
     reply = Reply(
-        remarks=[*notes_on(replace(deployment, rounds=several)), *capped, *wrote],
+        remarks=[
+            *notes_on(replace(deployment, rounds=several)),
+            *capped,
+            *_written_files(output, plot),
+        ],
         shortfall=_empty_points_error(computed),
     )
-    if output is not None:
-        return reply
+    return reply if output is not None else _printed_curves(reply, computed)
+
+
+def _axis(name: str, start: float | None, stop: float | None, points: int, spacing: str) -> Axis:
+    """Return the axis, with usual ends where none are given."""
+    first, last = AXIS_ENDS[name]
+    ends = first if start is None else start, last if stop is None else stop
+    return Axis(name, Grid(*ends, points, spacing))
+
+
+def _computed_curves(
+    deployment: Deployment,
+    axis: Axis,
+    quantity: str,
+    names: Sequence[str],
+    rtol: float,
+    fixed: Mapping[str, float | None],
+) -> list[Curve]:
+    """Return the curves of the bounds by these names, or of the usual ones."""
+    usual = deployment.bounds(("best", *PAIR_BOUNDS), quantity)
+    bounds = {name: BOUNDS[name] for name in names} or usual
+    given = Setting(
+        n=deployment.n,
+        eps0=deployment.eps0,
+        rounds=deployment.rounds,
+        messages=deployment.messages,
+    ).at(**fixed)
+    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
+    return [
+        curves.compute(
+            CurveName(deployment.mechanism.type, "command line", name), specifications[name]
+        )
+        for name, _ in by_step(bounds)
+    ]
+
+
+def _written_files(*paths: Path | None) -> list[str]:
+    """Return a sentence that names the files, if somebody reads it."""
+    written = [str(path) for path in paths if path is not None]
+    return [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
+
+
+def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
+    """Return the reply with the CSV or, in a terminal, with a table of some points."""
     if not sys.stdout.isatty():
         return replace(reply, document=_csv(computed))
+    points = len(computed[0].points)
     rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
     return replace(
         reply,
@@ -181,7 +214,7 @@ def _specifications(
             raise ValueError(
                 f"--{name} must be left out: the curve runs along {name}, from --start to --stop"
             )
-        if name not in (*QUANTITIES[quantity], *OPTIONAL, "eps0"):
+        if name not in (*QUANTITIES[quantity], *OPTIONAL, *deployment.sent.needs, "eps0"):
             raise ValueError(
                 f"--{name} must be left out: a curve of {quantity} does not depend on it"
             )

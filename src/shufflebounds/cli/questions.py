@@ -58,7 +58,6 @@ class Question:
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
     claimed, and ``rows`` explain each bound. ``exceptions`` are the sentences on numbers that say
     something else, by the bound and the number. The ``safe`` end of an upper bound may be claimed.
-    With ``messages``, users may send the messages of a protocol.
     """
 
     name: str
@@ -73,7 +72,6 @@ class Question:
     exceptions: Mapping[tuple[str, float], str] = field(default_factory=dict)
     sought: str = ""
     safe: End = "upper"
-    messages: bool = False
 
     def command(self) -> click.Command:
         """Return the command that asks the question."""
@@ -81,7 +79,6 @@ class Question:
         decorate = question(
             *self.options,
             *REPLY,
-            messages=self.messages,
             rows=rows,
             name=self.name,
             help=self.help,
@@ -102,9 +99,9 @@ class Question:
         text = output.text(claimed, up=self.safe == "upper")
         facts = {name: plain_answer(answer) for name, answer in answers.items()}
         former = {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
-        table = table_of_bounds(answers, ends, self.column, output)
+        table = table_of_bounds(answers, ends, self.column, deployment, output)
         rows = {
-            label(name): self.rows[name].format(seen=deployment.sample.seen.name)
+            deployment.label(name): self.rows[name].format(seen=deployment.sample.seen.name)
             for name in answers
         }
         delta = claimed if self.name == "delta" else target.get("delta")
@@ -112,7 +109,7 @@ class Question:
         eps = claimed if self.name == "epsilon" else target.get("eps")
         large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
         untried = untried_bound(deployment)
-        shortfall = _wide_answers_error(answers)
+        shortfall = _wide_answers_error(answers, deployment)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
             facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
@@ -142,16 +139,20 @@ class Question:
 
     def _without_shuffler(self, deployment: Deployment, claimed: float) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
-        if not deployment.sends_reports:
+        if not deployment.has_local_privacy:
             return []
         eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
         rounds = claimed if self.sought == "rounds" else deployment.times
         return without_shuffler(eps0, rounds)
 
 
-def _wide_answers_error(answers: Mapping[str, Answer]) -> PrecisionError | None:
+def _wide_answers_error(
+    answers: Mapping[str, Answer], deployment: Deployment
+) -> PrecisionError | None:
     """Return the error that names the bounds whose answers are too wide; None if there is none."""
-    wide = [(label(name), answer) for name, answer in answers.items() if answer.shortfall]
+    wide = [
+        (deployment.label(name), answer) for name, answer in answers.items() if answer.shortfall
+    ]
     if not wide:
         return None
     sentences = "; ".join(f"{name}: {answer.shortfall}" for name, answer in wide)
@@ -191,7 +192,6 @@ epsilon = Question(
         ("blanket", math.inf): "No epsilon is known to hold at this delta.",
         ("lower", math.inf): "Two datasets rule out every epsilon at this delta.",
     },
-    messages=True,
 ).command()
 
 delta = Question(
@@ -210,7 +210,6 @@ delta = Question(
     column="delta (probability)",
     claim="You can claim delta = {}{for_whom}.",
     rows=DIVERGENCE_ROWS,
-    messages=True,
 ).command()
 
 renyi = Question(
@@ -224,7 +223,7 @@ renyi = Question(
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
-    claim="You can claim a Renyi divergence of {}.",
+    claim="You can claim a Renyi divergence of {}{for_whom}.",
     rows={
         "blanket": "the {seen} are (order, this)-RDP; you can claim it.",
         "lower": DIVERGENCE_ROWS["lower"],
@@ -253,7 +252,7 @@ eps0 = Question(
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column=f"eps0 (natural{KEPT_SPACE}log)",
-    claim="You can deploy eps0 = {}.",
+    claim="You can deploy eps0 = {}{for_whom}.",
     rows={
         "best": "the largest proven to meet the target; you can deploy it.",
         "blanket": "with this eps0 the target is met; you can deploy it.",
@@ -278,14 +277,14 @@ users = Question(
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
     options=(
-        *("eps0", "eps", "delta", "colluding", "rounds"),
+        *("eps0", "eps", "delta", "colluding", "dropout", "rounds"),
         rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
     ),
     solve=solutions.solve_users,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="users",
-    claim="{} users are enough.",
+    claim="{} users are enough{for_whom}.",
     rows={
         "best": "the fewest proven to be enough.",
         "blanket": "this many users are enough.",
@@ -309,7 +308,7 @@ rounds = Question(
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="rounds",
-    claim="You can run {} rounds.",
+    claim="You can run {} rounds{for_whom}.",
     rows={
         "best": "the most proven to meet the target; you can run them.",
         "blanket": "this many rounds together meet the target; you can run them.",

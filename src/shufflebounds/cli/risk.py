@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.accounting.profile import Profile, profile
+from shufflebounds.accounting.composition import Composed, affordable_suprema, compose
+from shufflebounds.accounting.profile import Profile, profile_of_composed
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.divergences import compared_pairs, compose_pairs
 from shufflebounds.cli.answers import (
-    MAX_COMPOSED_PAIRS,
     PAIR_BOUNDS,
     End,
     label,
     opposite,
-    pairs_of_rounds,
     safe_end,
 )
 from shufflebounds.cli.deployment import Deployment
@@ -30,8 +30,8 @@ from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -110,7 +110,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
 
 
 @question(
-    *("eps0", *USERS, "rounds"),
+    *("eps0", *USERS, "rounds", "also"),
     option(
         "--false-positives",
         REAL,
@@ -133,9 +133,8 @@ def risk(
 ) -> Reply:
     """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: the answer is the trade-off between both error rates. A best proven
-    bound comes first if it is smaller than the blanket: claim that one. --rtol is about
-    the advantages of the other bounds.
+    There is no delta to choose: the answer is the trade-off of both error rates. Claim the first
+    bound. --rtol applies to all advantages but the best.
 
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
     """
@@ -145,16 +144,18 @@ def risk(
     risks = _with_best(risks, deployment)
     if plot is not None:
         or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
-    table = _risk_table(risks, rates, output)
+    table = _risk_table(risks, rates, deployment, output)
+    covered = deployment.sample.covered
+    whom = f" on {covered}; on others it may have more" if covered else ""
     return Reply(
         title=deployment.title(),
         facts=deployment.facts() | _risk_facts(risks, rates),
         table=table,
         claim=[
             "You can claim that no attack has an advantage above "
-            f"{table[label(next(iter(risks)))][0]}."
+            f"{table[deployment.label(next(iter(risks)))][0]}{whom}."
         ],
-        legend={label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
+        legend={deployment.label(name): ROWS[name] for name in risks} | FALSE_NEGATIVES,
         notes=[ATTACK, *([] if is_symmetric else [ASYMMETRY]), *notes_on(deployment)],
         warnings=warnings(deployment),
         bounds=tuple(risks),
@@ -165,27 +166,43 @@ def risk(
 
 def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[str, Risk], bool]:
     """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
-    bounds, n, rounds = deployment.bounds(PAIR_BOUNDS), deployment.honest, deployment.times
-    pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
-    symmetric = tuple(pair for pair in pairs["lower"] if pair.decomposition.is_symmetric())
-    # Any of them is a lower bound; those that tell the inputs apart best come first.
-    pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
-    risks = {
-        name: Risk([_pair_profile(pair.decomposition, n, rounds, rtol) for pair in pairs[name]])
-        for name, _ in by_step(bounds)
-    }
-    return risks, bool(symmetric)
+    risks, is_symmetric = {}, True
+    for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
+        protocol = bound.seen(deployment.protocol)
+        protocol = protocol.of_lower_bounds() if bound.kind is Kind.LOWER else protocol
+        parts = _all_shuffles(protocol, deployment)
+        assert bound.candidates is not None
+        choices = compared_pairs(bound.kind, bound.candidates, parts)
+        if bound.kind is Kind.LOWER:
+            # Any of them is a lower bound; those that tell the inputs apart best come first.
+            symmetric = [pairs_by_part for pairs_by_part in choices if _is_symmetric(pairs_by_part)]
+            choices, is_symmetric = symmetric or choices, bool(symmetric)
+        composed = [compose_pairs(pairs_by_part, parts) for pairs_by_part in choices]
+        risks[name] = Risk([_profile(rounds, rtol) for rounds in composed])
+    return risks, is_symmetric
 
 
-def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> Profile:
-    """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
+def _all_shuffles(protocol: Protocol, deployment: Deployment) -> list[Shuffles]:
+    """Return the shuffles of all rounds of a protocol."""
+    rounds = deployment.setting().rounds or 1
+    parts = protocol.parts(deployment.honest)
+    return [part._replace(times=part.times * rounds) for part in parts]
+
+
+def _is_symmetric(pairs_by_part: Sequence[Sequence[Candidate]]) -> bool:
+    """Return whether both orders of every pair are alike."""
+    return all(x.decomposition.is_symmetric() for pairs in pairs_by_part for x in pairs)
+
+
+def _profile(composed: Composed, rtol: float | None) -> Profile:
+    """Return the profile of rounds, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
-    curve = profile(pair, n, rounds=rounds, density=density)
+    curve = profile_of_composed(composed, density=density)
     while rtol is not None and curve.advantage().relative_width > rtol and density < MAX_DENSITY:
         # The width falls with the square.
         density = min(2.0 * density, MAX_DENSITY)
         try:
-            curve = profile(pair, n, rounds=rounds, density=density)
+            curve = profile_of_composed(composed, density=density)
         except PrecisionError:
             break
     return curve
@@ -193,12 +210,16 @@ def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) 
 
 def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
     """Return the risks after the best one, if more is proven than the blankets say."""
-    randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
-    is_settled = risks["blanket"].is_close_to(risks["lower"])
-    if is_settled or affordable_suprema(randomizer, np.array([float(n)])) is None:
+    # Of sums of bits it would take a minute and gain nothing.
+    if not deployment.sends_reports or risks["blanket"].is_close_to(risks["lower"]):
         return dict(risks)
-    best = profile(
-        randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
+    rounds = [(deployment.randomizer, n, times) for n, times in deployment.every_round]
+    if any(
+        affordable_suprema(mechanism, np.array([float(n)])) is None for mechanism, n, _ in rounds
+    ):
+        return dict(risks)
+    best = profile_of_composed(
+        compose(rounds), smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
     return {"best": Risk([best, risks["blanket"]], least=True), **risks}
 
@@ -213,14 +234,16 @@ def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> Prec
     return None
 
 
-def _risk_table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
+def _risk_table(
+    risks: Mapping[str, Risk], rates: Sequence[float], deployment: Deployment, output: Output
+) -> Table:
     """Return a column for each bound, with the ends that are on the safe side."""
     rows = ["advantage", "right guess, from even odds"]
     rows += [f"false negatives, at {rate:g} false positives" for rate in rates]
     columns: dict[str, Sequence[str]] = {"": rows}
     for name, each in risks.items():
         success, missed = safe_end(name), opposite(safe_end(name))
-        columns[label(name)] = [
+        columns[deployment.label(name)] = [
             *(_rounded_end(x, success, output) for x in (each.advantage(), each.right_guess())),
             *(_rounded_end(each.false_negatives(rate), missed, output) for rate in rates),
         ]

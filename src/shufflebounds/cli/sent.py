@@ -18,9 +18,25 @@ from shufflebounds.randomizers.description import SYNONYMS, Description, parse
 
 # Compositions whose parts are options, and what the number before each of them is.
 COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
+# The protocol that may be named as a mechanism.
+ANY = "any"
 # Options that describe a deployment.
-DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
+DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "dropout", "rounds", "also")
 
+MECHANISM = option(
+    "--mechanism",
+    Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
+    "The local randomizer; `shufflebounds mechanisms` lists them. Or any (only eps0 is known), or "
+    "joint (a user sends one report of each --part together), or parallel (each user draws one --part "
+    "at random for each report).",
+    section=SENT,
+)
+PROTOCOL = option(
+    "--protocol",
+    Name(protocols()),
+    "A protocol in place of a mechanism, from the same list.",
+    section=SENT,
+)
 K_JOINT = option(
     "--k-joint",
     WHOLE,
@@ -41,8 +57,8 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "A part of a joint or parallel: its share of eps0 (left out: equal shares) or its weight, its "
-    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each part.",
+    "A part of a joint or parallel: its share of eps0 (left out: equal ones) or its weight, its "
+    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -50,15 +66,13 @@ PART = option(
 
 
 def question(
-    *options: str | click.Parameter, messages: bool = False, **settings: Any
+    *options: str | click.Parameter, **settings: Any
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command about users: with `options`, and those that describe what users send.
 
-    The function gets a `Deployment` in place of the options that describe one. With `messages`,
-    users may send the messages of a protocol.
+    The function gets a `Deployment` in place of the options that describe one.
     """
-    offered = protocols() if messages else []
-    owners = [*registry.mechanism_names(), *offered]
+    owners = [*registry.mechanism_names(), *protocols()]
     own_options = {
         name: parameter for owner in owners for name, parameter in parameters(owner).items()
     }
@@ -74,7 +88,7 @@ def question(
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
-            *_options_of_senders(offered),
+            *(MECHANISM, PROTOCOL),
             *options,
             *(K_JOINT, RATE, PART),
             *(
@@ -88,22 +102,6 @@ def question(
     return decorate
 
 
-def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
-    """Return the option on the mechanism and, if protocols are offered, that on the protocol."""
-    mechanism = option(
-        "--mechanism",
-        Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
-        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint (each user sends "
-        "one report of each --part together), or parallel (each user draws one --part at random "
-        "for each report).",
-        required=not offered,
-        section=SENT,
-    )
-    meaning = "A protocol in place of a mechanism; `shufflebounds mechanisms` lists them."
-    protocol = option("--protocol", Name(offered), meaning, section=SENT)
-    return [mechanism, protocol] if offered else [mechanism]
-
-
 def _deployment(
     mechanism: str | None,
     protocol: str | None,
@@ -114,6 +112,8 @@ def _deployment(
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
     if protocol is None and mechanism is None:
         raise ValueError("Missing option '--mechanism'.")
+    if protocol is None and mechanism == ANY:
+        mechanism, protocol = None, ANY
     if protocol is None:
         return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:

@@ -770,18 +770,19 @@ risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
 renyi no-delta: Missing option '--order'
 choose ALONE --eps 1: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --numbers: give either --values or --numbers
-choose ALONE --eps 1 --values 4 --dropout 1: dropout must leave a user who reports, got 1.0
+choose ALONE --eps 1 --values 4 --dropout 1:
+    dropout must be a number with 0 <= dropout < 1, got 1.0
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports
 choose ALONE --eps 1 --values 4 --rounds 0: rounds must be an integer from 1 to 1000000
 epsilon ALONE --protocol dump --flip 0.2: domain_size is missing; dump needs: domain_size
 epsilon ALONE --protocol dump --domain-size 5 --k 3:
     k is not a parameter of dump (did you mean domain_size?); its parameters are:
-epsilon ALONE --protocol binary_sum --eps0 1: eps0 must be left out: binary sum has its own, or none
+epsilon ALONE --protocol binary_sum --eps0 1: binary sum has no eps0 to choose
 epsilon ALONE --protocol hierarchical_histogram --domain-size 8: eps0 is missing
 epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
     --protocol must be given in place of --mechanism
-epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint, --rate and --also must be left out
+epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint and --rate must be left out
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
     flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:

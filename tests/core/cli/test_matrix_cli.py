@@ -231,14 +231,13 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
 
 
 OWN_EPS0 = "eps0 must be left out: m.csv has its own, or none"
-SEVERAL = "of several rounds only epsilon, delta, renyi, check and curve look at all of them"
+SEVERAL = "of several rounds only epsilon, delta, renyi, check, risk and curve look at all of them"
 MISTAKES = [
     ("epsilon --n 9 --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --n 9 --x eps0 --start 1 --stop 2", "got eps0"),
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
-    ("risk --n 9 --rounds 2", SEVERAL),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),
     (
         "epsilon --n 9 --delta 0.1 --k-joint 16",
@@ -319,3 +318,15 @@ class _Seen(HTMLParser):
 
     def handle_data(self, data) -> None:
         self.text += data
+
+
+def test_the_risk_of_rounds_looks_at_all_pairs_of_inputs(options):
+    """In each of the rounds another pair may be the worst."""
+    found = answer("risk", *options, "--n", "9", "--rounds", "2")["advantage"]
+    blankets = sb.MatrixRandomizer(ROWS).blankets().values()
+    advantage = sb.compose([(blankets, 9, 2)]).delta(0.0)
+    assert found["blanket"]["upper"] == pytest.approx(advantage.upper, rel=0.02)
+    pairs = sb.MatrixRandomizer(ROWS).dataset_pairs().values()
+    assert found["blanket"]["upper"] >= max(
+        sb.compose([(pair, 9, 2)]).delta(0.0).lower for pair in pairs
+    )
