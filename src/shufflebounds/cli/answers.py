@@ -64,8 +64,8 @@ def pairs_of_rounds(bound: Bound, deployment: Deployment) -> tuple[Candidate, ..
     if bound.kind is Kind.UPPER and len(candidates) > 1:
         raise ValueError(
             f"{deployment.name} has several pairs of inputs, and in each round another may be "
-            "the worst; of several rounds only epsilon, delta, renyi, check, risk and curve look at "
-            "all of them"
+            "the worst; of several rounds only epsilon, delta, renyi, check, risk and curve look "
+            "at all of them"
         )
     return candidates[:MAX_COMPOSED_PAIRS] if bound.kind is Kind.LOWER else candidates
 

@@ -163,9 +163,9 @@ def _notes_on_users(deployment: Deployment) -> list[str]:
     if deployment.colluding:
         counted = " and counted in the answers" if is_counted else ""
         notes.append(
-            f"Users who collude, {deployment.colluding} here{counted}, work with the observer, drop "
-            "out or break the protocol. They provide no cover for others: the answers are for the "
-            "remaining users, whoever these are."
+            f"Users who collude, {deployment.colluding} here{counted}, work with the observer, "
+            "drop out or break the protocol. They provide no cover for others: the answers are for "
+            "the remaining users, whoever these are."
         )
     return notes
 

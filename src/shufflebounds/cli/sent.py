@@ -27,8 +27,8 @@ MECHANISM = option(
     "--mechanism",
     Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
     "The local randomizer; `shufflebounds mechanisms` lists them. Or any (only eps0 is known), or "
-    "joint (a user sends one report of each --part together), or parallel (each user draws one --part "
-    "at random for each report).",
+    "joint (a user sends one report of each --part together), or parallel (each user draws one "
+    "--part at random for each report).",
     section=SENT,
 )
 PROTOCOL = option(
