@@ -193,6 +193,7 @@ def check(
             f"{verdict.upper()}.",
             _verdict_reason(output, eps, verdict, findings, imprecise, deployment),
         ],
+        headline=f"{verdict.upper()}: epsilon = {eps!r} at delta = {delta!r}",
         notes=[*notes_on(deployment), *untried, *large, *_second_program(deployment), *capped],
         warnings=[*warnings(deployment), *untried, *large],
         bounds=tuple(by_name),

@@ -180,7 +180,10 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
         | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
-        claim=_ranking_claim(ranking, task),
+        claim=[_ranking_claim(ranking, task)],
+        fallback=without_shuffler(
+            ranking.best.eps0_of_round, task["rounds"], ranking.best.eps0.lower
+        ),
         legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
         warnings=warnings,
@@ -209,19 +212,18 @@ def _ranking_title(task: Mapping[str, Any]) -> str:
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> str:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
     after = f" after {_preparation_mark(best, ranking)}" if best.preparation else ""
     way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
-    return [
+    return (
         f"Best: {' '.join([best.name, *given])}{after}{way} at "
         f"eps0 = {outward(best.eps0.lower, up=False)}{each}, certified by the "
-        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler.",
-        *without_shuffler(best.eps0_of_round, task["rounds"], best.eps0.lower),
-    ]
+        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler."
+    )
 
 
 def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:

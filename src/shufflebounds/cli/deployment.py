@@ -346,15 +346,24 @@ class Deployment:
 
     def title(self, *target: str) -> str:
         """Return the first line of an answer: what is sent, users, rounds and the target."""
-        users = []
-        if self.n is not None:
-            fewer = [f"{100 * self.dropout:.15g} % of them drop out"] if self.dropout else []
-            fewer += [f"{self.colluding} of them colluding"] if self.colluding else []
-            unreliable = f" ({', '.join(fewer)})" if fewer else ""
-            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{unreliable}"]
+        return ", ".join(filter(None, [self.name, self.users_text, self.rounds_text, *target]))
+
+    @property
+    def users_text(self) -> str:
+        """The number of users, and who of them provides no cover; empty if it is sought."""
+        if self.n is None:
+            return ""
+        fewer = [f"{100 * self.dropout:.15g} % of them drop out"] if self.dropout else []
+        fewer += [f"{self.colluding} of them colluding"] if self.colluding else []
+        unreliable = f" ({', '.join(fewer)})" if fewer else ""
+        return f"n = {self.n} {'user' if self.n == 1 else 'users'}{unreliable}"
+
+    @property
+    def rounds_text(self) -> str:
+        """The numbers of rounds; empty for a single round, or if it is sought."""
         rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
         rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
-        return ", ".join([self.name, *users, *rounds, *target])
+        return ", ".join(rounds)
 
 
 def shown_eps0(eps0: float | None) -> str:

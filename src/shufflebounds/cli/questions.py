@@ -110,14 +110,14 @@ class Question:
         large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
         untried = untried_bound(deployment)
         shortfall = _wide_answers_error(answers, deployment)
+        claim = self._claim(deployment, numbers, text)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
             facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
             table=table,
-            claim=[
-                *self._claim(deployment, numbers, text),
-                *self._without_shuffler(deployment, claimed),
-            ],
+            claim=claim,
+            headline=f"{claim[0].removesuffix('.')} ({self.wording.format(**target)})",
+            fallback=self._without_shuffler(deployment, claimed),
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
             notes=[*notes_on(deployment), *untried, *large, *notes],
             warnings=[*warnings(deployment), *untried, *large, *more_warnings],

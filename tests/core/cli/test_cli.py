@@ -326,12 +326,15 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
         "--claim",
     ):
         assert part in page
-    marks = {".md": r"\*\*(.*)\*\* If", ".html": "<strong>(.*)</strong> If"}[suffix]
-    assert re.findall(marks, page) == ["You can claim epsilon = 0.380506."]
+    title = {".md": "^# (.*)", ".html": "<h1>(.*)</h1>"}[suffix]
+    assert re.findall(title, page, re.MULTILINE) == [
+        "You can claim epsilon = 0.380506 (delta = 1e-06)"
+    ]
     printed = succeed(*options, "--json").stdout
     assert hashlib.sha256(printed.encode()).hexdigest() in page
     assert printed.strip() in page
-    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", page)
+    text = re.sub("</?code>", "", page)
+    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", text)
     assert succeed(*again.split(), "--json").stdout == printed
 
 

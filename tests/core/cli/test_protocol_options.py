@@ -89,7 +89,7 @@ def test_answers_and_reports_speak_of_what_is_seen_alone(name, question, rounds,
     printed = run(*words, "--report", page).output
     text = page.read_text(encoding="utf-8")
     assert f"the {seen} are (epsilon, delta)-DP" in printed
-    assert f"<h1>Privacy of {seen}: " in text
+    assert f"<p>Privacy of {seen}: " in text
     assert answer(*words)["seen"] == seen
     if name == "coordinate_sums":
         for wrong in ("shuffled", "shuffler", "every report", "arXiv 2504.07414"):
@@ -104,7 +104,7 @@ def test_questions_on_mechanisms_speak_of_shuffled_reports(tmp_path):
         page = tmp_path / f"{words[0]}.md"
         run(*words, *some, "--report", page)
         text = page.read_text(encoding="utf-8")
-        assert text.startswith("# Privacy of shuffled reports: KRR(k=3, eps0=1.0)\n")
+        assert text.split("\n\n")[1] == "Privacy of shuffled reports: KRR(k=3, eps0=1.0)"
         assert "The observer sees every shuffled report" in text
         assert answer(*words, *some)["seen"] == "shuffled reports"
 
