@@ -559,6 +559,14 @@ def test_a_claim_file_has_all_ends_and_what_it_cannot_hold_is_refused(tmp_path):
     succeed(*asked, "--mechanism", "krr", "--k", "2", "--k-joint", "2")
     claim = json.loads(file.read_text(encoding="utf-8"))[0]
     assert (claim["eps0"], claim["reports"]) == (2.0, 2)
+    # One claim of all rounds, for the honest users of each, and one of reports of different parts.
+    asked_of_krr = ("--mechanism", "krr", "--k", "4")
+    succeed(*asked, *asked_of_krr, "--colluding", "10", "--rounds", "2", "--also", "2e5:3")
+    (claim,) = json.loads(file.read_text(encoding="utf-8"))
+    assert (claim["n"], claim["rounds"], claim["also"]) == (99_990, 2, [[199_990, 3]])
+    succeed(*asked, "--mechanism", "joint", "--part", "krr k=4", "--part", "duchi")
+    (claim,) = json.loads(file.read_text(encoding="utf-8"))
+    assert [part["mechanism"] for part in claim["parts"]] == ["krr", "duchi"]
     result = run(*asked, "--mechanism", "collision", "--items", "2", "--hash-values", "9")
     assert result.exit_code == 2
     assert "--claim needs reports that verify/verify.py defines" in result.stderr

@@ -180,7 +180,11 @@ def test_a_claim_of_a_matrix_is_proven_again(tmp_path):
     succeed("epsilon", *asked, "--delta", "1e-6")
     found = verify(claim)
     kinds = ["D(ε) ≤ δ of all datasets", "D(ε) ≤ δ of all datasets", "D(ε) ≥ δ of two datasets"]
-    assert found.stdout.splitlines() == [f"proven: {kind}" for kind in kinds]
+    verdicts, proofs = found.stdout.splitlines()[::2], found.stdout.splitlines()[1::2]
+    assert [verdict.partition(" of 3 rows, n = 1000")[0] for verdict in verdicts] == [
+        f"proven: {bound}" for bound in ("blanket", "all", "pair")
+    ]
+    assert all(proof.startswith(f"  {kind}") for proof, kind in zip(proofs, kinds, strict=True))
     claims = json.loads(claim.read_text("utf-8"))
     claim.write_text(json.dumps([{**one, "eps": 0.9 * one["eps"]} for one in claims[:2]]), "utf-8")
     assert verify(claim).returncode == 1
