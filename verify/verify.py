@@ -123,14 +123,13 @@ def are_several(claim):
 
 def check_also(also):
     """Refuse further rounds that are no list of pairs [users, rounds]."""
-    pairs = also if isinstance(also, list) else [also]
-    for pair in pairs:
-        numbers = isinstance(pair, list) and [x for x in pair if isinstance(x, Fraction)]
-        limits = [(x, *WHOLE[key]) for x, key in zip(numbers or (), ("n", "rounds"), strict=False)]
-        if not numbers or [len(pair), len(numbers)] != [2, 2]:
+    for pair in also if isinstance(also, list) else [also]:
+        if not (isinstance(pair, list) and len(pair) == 2):
             refuse("also is no list of pairs [n, rounds]")
-        if not all(x.denominator == 1 and least <= x <= most for x, least, most in limits):
-            refuse("also has a number that is out of range, or not whole")
+        for key, x in zip(("n", "rounds"), pair, strict=True):
+            least, most = WHOLE[key]
+            if not (isinstance(x, Fraction) and x.denominator == 1 and least <= x <= most):
+                refuse("also has a number that is out of range, or not whole")
 
 
 def checked_parts(claim):
@@ -463,10 +462,7 @@ def verdict(claim):
             proved = f"D(ε) {'≥' if is_lower else '≤'} {closest.str(4)}" if found else "nothing"
             return False, f"{proved} is all that this program proves, by its smoothing{few}"
     if is_lower:
-        return (
-            True,
-            "D(ε) ≥ δ of two datasets, so that no smaller ε is valid; assumed: the mechanism alone",
-        )
+        return True, "D(ε) ≥ δ of two datasets: no smaller ε is valid; assumed: nothing"
     rounds = " and all rounds together" if are_several(claim) else ""
     worst = "" if isinstance(claim["mechanism"], list) else ", and inputs 0 and 1 are the worst"
     given = f"n users report independently{worst}"
