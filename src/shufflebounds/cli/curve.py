@@ -13,10 +13,10 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OUTPUT, option, optional
+from shufflebounds.cli.options import OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
-from shufflebounds.cli.sent import question
+from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
 from shufflebounds.core.enclosure import PrecisionError, outward
@@ -48,8 +48,8 @@ MAX_ROWS = 11
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
-    option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
+    option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]"),
+    option("--stop", NUMBER, "Where it ends.  [default: by the axis, n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
     option("--linear", bool, "Space them evenly, not geometrically."),
     option(
@@ -67,6 +67,15 @@ MAX_ROWS = 11
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     option(
+        "--versus",
+        str,
+        "A further mechanism, such as 'krr k=20', to compare the best bounds, or each --bound; may "
+        "be repeated.",
+        multiple=True,
+        metavar="TEXT",
+        section=SENT,
+    ),
+    option(
         "-o --output", Target(), "CSV file to write.  [default: standard output]", section=OUTPUT
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
@@ -81,6 +90,7 @@ def curve(
     quantity: str,
     bound: tuple[str, ...],
     rtol: float,
+    versus: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
     **fixed: float | None,
@@ -96,20 +106,43 @@ def curve(
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
-    computed, capped = _settled_curves(
-        _computed_curves(deployment, axis, quantity, bound, rtol, fixed)
-    )
-    _write_files(computed, deployment, output, plot)
+    compared = [deployment, *(_with_mechanism(deployment, text) for text in versus)]
+    if versus and not bound:
+        bound = ("blanket",) if quantity == "renyi" else ("best",)
+    settled = [
+        _settled_curves(_computed_curves(each, axis, quantity, bound, rtol, fixed, name))
+        for each, name in zip(compared, _experiments(compared), strict=True)
+    ]
+    computed = [curve for settled_curves, _ in settled for curve in settled_curves]
+    capped = dict.fromkeys(note for _, notes in settled for note in notes)
+    _write_files(computed, compared, output, plot)
     several = None if x == "rounds" else deployment.rounds or 1
     reply = Reply(
         remarks=[
-            *notes_on(replace(deployment, rounds=several)),
+            *dict.fromkeys(
+                note for each in compared for note in notes_on(replace(each, rounds=several))
+            ),
             *capped,
             *_written_files(output, plot),
         ],
         shortfall=_empty_points_error(computed),
     )
     return reply if output is not None else _printed_curves(reply, computed)
+
+
+def _with_mechanism(deployment: Deployment, text: str) -> Deployment:
+    """Return the same users with another mechanism, such as ``krr k=20``."""
+    return replace(deployment, mechanism=further_mechanism(text), messages=None)
+
+
+def _experiments(compared: Sequence[Deployment]) -> list[str]:
+    """Return what the curves of each mechanism are called; ValueError if two are the same."""
+    if len(compared) == 1:
+        return [compared[0].mechanism.type]
+    names = [replace(each, eps0=None).name for each in compared]
+    if len({*names}) < len(names):
+        raise ValueError(f"--versus must name other mechanisms, got {names[0]} among {names}")
+    return names
 
 
 def _axis(name: str, start: float | None, stop: float | None, points: int, spacing: str) -> Axis:
@@ -126,6 +159,7 @@ def _computed_curves(
     names: Sequence[str],
     rtol: float,
     fixed: Mapping[str, float | None],
+    experiment: str,
 ) -> list[Curve]:
     """Return the curves of the bounds by these names, or of the usual ones."""
     usual = deployment.bounds(("best", *PAIR_BOUNDS), quantity)
@@ -138,9 +172,7 @@ def _computed_curves(
     ).at(**fixed)
     specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
     return [
-        curves.compute(
-            CurveName(deployment.mechanism.type, "command line", name), specifications[name]
-        )
+        curves.compute(CurveName(experiment, "command line", name), specifications[name])
         for name, _ in by_step(bounds)
     ]
 
@@ -165,11 +197,14 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
 
 
 def _write_files(
-    computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
+    computed: Sequence[Curve],
+    compared: Sequence[Deployment],
+    output: Path | None,
+    plot: Path | None,
 ) -> None:
     """Write the CSV file and the figure."""
     if plot is not None:
-        or_value_error(plot, lambda: _draw_curves(computed, deployment, plot))
+        or_value_error(plot, lambda: _draw_curves(computed, compared, plot))
     if output is not None:
         or_value_error(output, lambda: curves.write_all(computed, output))
 
@@ -183,7 +218,10 @@ def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
         bound = curve.specification.bound
         is_lower = bound.kind in (Kind.LOWER, Kind.CLASS_LOWER)
         answers = [curve.points[row].answer for row in rows]
-        columns[bound.label] = [
+        heading = bound.label
+        if heading in columns or len({x.specification.bound.name for x in computed}) == 1:
+            heading = f"{curve.specification.reports.mechanism}: {bound.label}"
+        columns[heading] = [
             ""
             if answer.shortfall
             else outward(
@@ -257,8 +295,9 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], deployment: Deployment, path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], compared: Sequence[Deployment], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    sheet = sheets.of_computed(computed, replace(deployment, eps0=None).name)
+    title = ", ".join(replace(each, eps0=None).name for each in compared)
+    sheet = sheets.of_computed(computed, title)
     figures.draw(sheet, [path], titled=True)

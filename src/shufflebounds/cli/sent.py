@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -132,6 +132,12 @@ def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Des
     return parse(content)
 
 
+def further_mechanism(text: str) -> Description:
+    """Return a mechanism such as ``krr k=20`` of ``--versus``."""
+    form = "a mechanism and its parameters, such as 'krr k=20'"
+    return parse(_named_content("--versus", text, text.split(), form))
+
+
 def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return a mechanism as configurations have it, with pairs of a parameter and its value."""
     takes, content = parameters(name), {"type": name}
@@ -147,29 +153,37 @@ def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str,
 
 def _part_content(text: str, composition: str) -> dict[str, Any]:
     """Return a part such as ``0.5 krr k=10`` of a composition, as configurations have it."""
-    number = COMPOSITIONS_OF_PARTS.get(composition, "share")
+    number, words = COMPOSITIONS_OF_PARTS.get(composition, "share"), text.split()
+    # A joint gives equal shares to parts that begin with the mechanism.
+    has_number = bool(words) and (number == "weight" or not words[0].isidentifier())
+    form = f"a {number}, a mechanism and its parameters, such as '0.5 krr k=10'"
     try:
-        words = text.split()
-        # A joint gives equal shares to parts that begin with the mechanism.
-        has_number = number == "weight" or not words[0].isidentifier()
         first = {number: float(words[0])} if has_number else {}
-        name, *given = words[len(first) :]
+    except ValueError:
+        raise ValueError(f"--part must be {form}, got {text!r}") from None
+    return {**first, "mechanism": _named_content("--part", text, words[len(first) :], form)}
+
+
+def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> dict[str, Any]:
+    """Return the mechanism that words of an option name, as configurations have it.
+
+    ``text`` is the value of the option, which must have the ``form``.
+    """
+    try:
+        name, *given = words
         pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
-    except (ValueError, IndexError):
-        raise ValueError(
-            f"--part must be a {number}, a mechanism and its parameters, such as '0.5 krr k=10', "
-            f"got {text!r}"
-        ) from None
+    except ValueError:
+        raise ValueError(f"{flag_} must be {form}, got {text!r}") from None
     try:
         content = _mechanism_content(name.lower(), pairs)
         takes = parameters(name.lower())
         for key in content.keys() & takes.keys():
             content[key] = _option_type(takes[key]).convert(content[key], None, None)
-        return {**first, "mechanism": parse(content).plain()}
+        return parse(content).plain()
     except click.ClickException as error:
-        raise ValueError(f"--part {text!r}: {error.message}") from None
+        raise ValueError(f"{flag_} {text!r}: {error.message}") from None
     except ValueError as error:
-        raise ValueError(f"--part {text!r}: {error}") from None
+        raise ValueError(f"{flag_} {text!r}: {error}") from None
 
 
 def _option_type(parameter: Parameter) -> click.ParamType:

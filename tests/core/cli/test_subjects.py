@@ -1,6 +1,7 @@
 """Who reports: shares that drop out, mechanisms of which only ε₀ is known, rounds that differ."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,6 +9,9 @@ from commands import answer, run
 
 import shufflebounds as sb
 from shufflebounds.cli.deployment import honest_users, registered_users
+from shufflebounds.curves import curve as curves
+from shufflebounds.curves.plotting import sheets
+from shufflebounds.curves.storage import CurveName
 
 KRR = ("--mechanism", "krr", "--k", 4, "--eps0", 2)
 DELTA = ("--delta", 1e-6)
@@ -133,3 +137,51 @@ def test_the_risk_of_rounds_that_differ_is_that_of_their_composition():
     advantage = sb.compose(rounds).delta(0.0)
     assert found["blanket"]["upper"] == pytest.approx(advantage.upper, rel=0.01)
     assert found["blanket"]["upper"] >= advantage.lower
+
+
+CURVE = ("curve", *KRR, *DELTA, "--start", 1000, "--stop", 4000, "--points", 2)
+
+
+def test_curves_of_several_mechanisms_are_those_of_each(tmp_path):
+    table, figure = tmp_path / "curves.csv", tmp_path / "curves.svg"
+    further = ("--versus", "blh", "--versus", "krr k=20")
+    result = run(*CURVE, "--bound", "blanket", *further, "-o", table, "--plot", figure)
+    assert result.exit_code == 0, result.stderr
+    frame = curves.read(table)
+    for name, mechanism in (
+        ("KRR(k=4)", sb.KRR(4, 2.0)),
+        ("BLH", sb.BLH(2.0)),
+        ("KRR(k=20)", sb.KRR(20, 2.0)),
+    ):
+        rows = frame[frame["experiment"] == name]
+        for n, upper in zip(rows["n"], rows["epsilon_upper"], strict=True):
+            expected = sb.epsilon(mechanism.blanket(), n, 1e-6)
+            assert upper == pytest.approx(expected.upper, rel=2e-4)
+    assert figure.read_bytes().lstrip().startswith(b"<?xml")
+
+
+def test_lines_of_several_mechanisms_are_called_like_them():
+    names = ("KRR(k=4)", "BLH", "KRR(k=20)")
+    made = []
+    for name, mechanism in zip(names, (sb.KRR(4, 2.0), sb.BLH(2.0), sb.KRR(20, 2.0)), strict=True):
+        curve = sb.curve(mechanism, "blanket", n=[1000, 4000], delta=1e-6)
+        made.append(replace(curve, name=CurveName(name, "command line", "blanket")))
+    [[view]] = sheets.of_computed(made, "").rows
+    assert [line.label for line, _ in view.lines] == [f"{name}, blanket" for name in names]
+    looks = [(line.look.color, line.look.marker) for line, _ in view.lines]
+    assert len({*looks}) == 3
+    [[view]] = sheets.of_computed(made[:1], "").rows
+    assert [line.label for line, _ in view.lines] == ["blanket"]
+
+
+def test_what_cannot_be_compared_is_a_mistake():
+    for text, message in (
+        ("blx", "--versus 'blx': mechanism must be one of"),
+        ("krr k=4", "--versus must name other mechanisms"),
+        ("krr k", "--versus must be a mechanism and its parameters, such as 'krr k=20'"),
+        ("", "--versus must be a mechanism and its parameters"),
+        ("krr", "--versus 'krr': k is missing"),
+    ):
+        result = run(*CURVE, "--versus", text)
+        assert result.exit_code == 2
+        assert message in result.stderr
