@@ -13,6 +13,7 @@ import json
 import math
 import pathlib
 import sys
+import time
 from fractions import Fraction
 
 from flint import acb, arb, arb_poly, ctx, fmpq
@@ -28,12 +29,14 @@ PARAMETERS = {
     "krr": {"eps0", "k"},
     "local_hash": {"eps0", "domain_size", "hash_values"},
     "subset": {"eps0", "domain_size", "subset_size"},
+    "joint": {"parts"},
 }
 TINY = Fraction(1, 10**9)
 REAL = {"eps": (0, 100), "eps0": (TINY, 100), "rate": (TINY, 1), "delta": (TINY**33, 1 - TINY)}
 WHOLE = {"n": (1, 10**15), "k": (2, 2**53), "hash_values": (2, 2**53), "domain_size": (2, 10**6)}
 WHOLE |= {"subset_size": (1, 10**6), "datasets": (0, 99), "reports": (1, 64), "rounds": (1, 10**4)}
 ONCE = dict.fromkeys(("reports", "rate", "rounds"), Fraction(1))
+FEW_USERS = 30  # whose sums smoothing changes most
 ctx.prec = 192
 
 
@@ -72,14 +75,16 @@ def checked(claim):
     name = claim.get("mechanism") if isinstance(claim, dict) else None
     if not (isinstance(name, list) or (isinstance(name, str) and name in PARAMETERS)):
         refuse(f"a claim names a mechanism: {', '.join(PARAMETERS)} or rows of probabilities")
-    claim, bound = ONCE | claim, claim.get("bound")
+    claim, bound = {**ONCE, "also": []} | claim, claim.get("bound")
     if bound not in (("blanket",) if "clone" in name else ("blanket", "all", "pair")):
         refuse("bound is none of blanket, all and pair, or not one of this mechanism")
-    own = {"n", "eps", "delta", *ONCE, *PARAMETERS.get(str(name), ())}
+    own = {"n", "eps", "delta", "also", *ONCE, *PARAMETERS.get(str(name), ())}
     own |= {"datasets"} if bound == "pair" else set()
     if claim.keys() != own | {"bound", "mechanism"}:
         refuse(f"the keys are not bound, mechanism, {', '.join(sorted(own))}")
-    for key in own:
+    check_also(claim["also"])
+    claim |= {"parts": checked_parts(claim)} if name == "joint" else {}
+    for key in own - {"also", "parts"}:
         least, most = (WHOLE | REAL)[key]
         for x in claim[key] if key == "datasets" else [claim[key]]:
             is_limit = x is None and key == "domain_size" and name != "subset"  # many values
@@ -92,7 +97,7 @@ def checked(claim):
         ):
             refuse("the matrix is no table of probabilities, one row an input, two at least")
         terms = len(name) ** (3 if bound == "all" else 2) * len(name[0])
-        if terms * (3000 if claim["rounds"] > 1 else 1) > MOST_TERMS:
+        if terms * (3000 if are_several(claim) else 1) > MOST_TERMS:
             refuse(f"a matrix of {len(name)} rows of {len(name[0])} is too large for this claim")
         if not all(len(row) == len(name[0]) and abs(sum(row) - 1) <= TINY for row in name):
             refuse("a row of the matrix does not sum to 1, up to 1e-9, or is shorter than others")
@@ -101,7 +106,7 @@ def checked(claim):
         refuse("a subset has fewer values than the domain")
     if claim["reports"] > 1 and (isinstance(name, list) or "clone" in name or bound == "all"):
         refuse("of several reports only blankets and pairs of named mechanisms are attempted")
-    if (claim["rounds"] > 1 and bound != "blanket") or (bound == "all" and claim["n"] == 1):
+    if (are_several(claim) and bound != "blanket") or (bound == "all" and claim["n"] == 1):
         refuse("several rounds are attempted by the blanket only, and so is one user")
     if bound == "pair":
         *victim, others = claim["datasets"]
@@ -109,6 +114,38 @@ def checked(claim):
             refuse("datasets are no three inputs that this mechanism has")
         isinstance(name, list) or victim == [0, 1] or refuse("the victim's inputs are 0 and 1")
     return claim
+
+
+def are_several(claim):
+    """Whether the claim is about several rounds."""
+    return claim["rounds"] > 1 or bool(claim["also"])
+
+
+def check_also(also):
+    """Refuse further rounds that are no list of pairs [users, rounds]."""
+    for pair in also if isinstance(also, list) else [also]:
+        if not (isinstance(pair, list) and len(pair) == 2):
+            refuse("also is no list of pairs [n, rounds]")
+        for key, x in zip(("n", "rounds"), pair, strict=True):
+            least, most = WHOLE[key]
+            if not (isinstance(x, Fraction) and x.denominator == 1 and least <= x <= most):
+                refuse("also has a number that is out of range, or not whole")
+
+
+def checked_parts(claim):
+    """The parts of a joint, if each is so many reports of a named mechanism."""
+    parts, common = claim["parts"], {key: claim[key] for key in ("bound", "n", "eps", "delta")}
+    if claim["bound"] != "blanket" or claim["reports"] != 1:
+        refuse("of a joint of different parts only the blanket is attempted, sent once")
+    if not (isinstance(parts, list) and parts and all(isinstance(x, dict) for x in parts)):
+        refuse("parts is no list of mechanisms")
+    for part in parts:
+        name = str(part.get("mechanism"))
+        if name == "joint" or "clone" in name or not isinstance(part.get("mechanism"), str):
+            refuse("a part is no report of a named mechanism")
+        if part.keys() & {*common, "rate", "rounds", "also"}:
+            refuse("a part has a key of the whole claim")
+    return [checked({**common, **part}) for part in parts]
 
 
 def tracked(claim):
@@ -119,6 +156,8 @@ def tracked(claim):
 
 def outputs(claim, inputs, outer):
     """What a user sends: (key, probabilities given so many inputs, then the least of any input)."""
+    if claim["mechanism"] == "joint":
+        return sampled(claim, together([outputs(x, inputs, outer) for x in claim["parts"]]))
     one = laplace(claim, outer) if claim["mechanism"] == "laplace" else single(claim, inputs)
     total = {(0,) * len(one[0][0]): [arb(1)] * len(one[0][1])}
     for _ in range(int(claim["reports"])):
@@ -129,9 +168,24 @@ def outputs(claim, inputs, outer):
             grown[key] = [x + y for x, y in zip(row, grown.get(key, [0] * len(row)), strict=True)]
             len(grown) <= MOST_VALUES or refuse(f"outputs of over {MOST_VALUES} kinds are too many")
         total = grown
-    rate = ball(claim["rate"])
-    found = [(key, [rate * x for x in row]) for key, row in total.items()]
-    return found + [(("nothing",), [1 - rate] * len(one[0][1]))] * (claim["rate"] < 1)
+    return sampled(claim, list(total.items()))
+
+
+def together(parts):
+    """What users send who send a report of every part; each keeps its own key."""
+    math.prod(map(len, parts)) <= MOST_VALUES or refuse(f"over {MOST_VALUES} outputs are too many")
+    return [
+        (tuple(key for key, _ in row), [math.prod(x, start=arb(1)) for x in columns])
+        for row in itertools.product(*parts)
+        for columns in [zip(*(masses for _, masses in row), strict=True)]
+    ]
+
+
+def sampled(claim, found):
+    """What users send with the probability rate, else nothing."""
+    rate, size = ball(claim["rate"]), len(found[0][1])
+    found = [(key, [rate * x for x in row]) for key, row in found]
+    return found + [(("nothing",), [1 - rate] * size)] * (claim["rate"] < 1)
 
 
 def single(claim, inputs):
@@ -290,15 +344,52 @@ def shares(rows, eps, wanted):
 
 
 def composed(claim, sides):
-    """D(ε) of rounds is at most this ball: the convolution of a pair with losses ±iΔ."""
+    """D(ε) of rounds is at most this ball: the convolution of pairs with losses ±iΔ."""
+    kinds, eps = [(claim["n"], claim["rounds"]), *claim["also"]], ball(claim["eps"])
+    total, start_time = sum(int(times) for _, times in kinds), time.monotonic()
 
-    def curve(eps):
-        return functools.reduce(arb.max, (next(ends(claim, x, eps)) for x in sides)).upper()
+    def curve(n, eps):
+        found = (next(ends({**claim, "n": n}, x, eps)) for x in sides)
+        return functools.reduce(arb.max, found).upper()
 
-    rounds, heights = int(claim["rounds"]), [curve(Fraction(0))]
-    step = Fraction(float(heights[0])) / 16
-    while heights[-1] * rounds * 10**5 > ball(claim["delta"]) and len(heights) < 1000:
-        heights.append(curve(len(heights) * step))
+    firsts = [curve(n, Fraction(0)) for n, _ in kinds]
+    squares = sum(int(t) * float(x) ** 2 for x, (_, t) in zip(firsts, kinds, strict=True))
+    step = Fraction(math.sqrt(squares / total)) / 16
+    least = float(claim["delta"]) / (total * 10**5)
+    points, done = sum(expected(float(x), float(step), least) for x in firsts), len(kinds)
+    law, start, floor = [arb(1)], 0, ball(claim["delta"]) / 10**12
+    for first, (n, times) in zip(firsts, kinds, strict=True):
+        heights = [first]
+        while heights[-1] * total * 10**5 > ball(claim["delta"]) and len(heights) < 1000:
+            left = (time.monotonic() - start_time) / done * max(points - done, 0)
+            tell(f"point {done} of about {max(points, done)} of the curve, {left:.0f} s left")
+            heights.append(curve(n, len(heights) * step))
+            done += 1
+        masses, last = dominating(heights, step), len(heights) - 1
+        power, first_loss = [arb(1)], 0
+        for bit in map(int, f"{int(times):b}"):  # masses left out count as infinite losses
+            grown = arb_poly(power) ** 2 * arb_poly(masses) ** bit
+            power, first_loss = kept(grown, 2 * first_loss - bit * last, floor)
+        law, start = kept(arb_poly(law) * arb_poly(power), start + first_loss, floor)
+    step = ball(step)
+    shares = (p * (eps - i * step).exp().min(arb(1)) for i, p in enumerate(law, start))
+    return 1 - sum(shares, arb(0))
+
+
+def expected(first, step, least):
+    """About how many points a curve has that falls from `first` to `least`, if it is normal."""
+    spread, count = first * math.sqrt(2 * math.pi), 1
+    while first > 0 and count < 1000:
+        x = count * step / spread
+        height = math.exp(-x * x / 2) / math.sqrt(2 * math.pi) - x * math.erfc(x / 2**0.5) / 2
+        if spread * height <= least:
+            break
+        count += 1
+    return count
+
+
+def dominating(heights, step):
+    """The masses of the losses −NΔ to NΔ of a pair whose profile is above a curve's heights."""
     last, t = len(heights) - 1, [ball(i * step).exp() for i in range(len(heights))]
 
     def slope(i, j):
@@ -315,13 +406,7 @@ def composed(claim, sides):
         mass = t[i] * (slopes[k] - slopes[k - 1]) if i else 1 - heights[0] + 2 * slopes[0]
         masses[last + i], masses[last - i] = mass, mass / t[i]
     all(mass >= 0 for mass in masses) or refuse("the curve is not convex")
-    law, start, floor = [arb(1)], 0, ball(claim["delta"]) / 10**12
-    for bit in map(int, f"{rounds:b}"):  # masses that are left out count as infinite losses
-        power = arb_poly(law) ** 2 * arb_poly(masses) ** bit
-        law, start = kept(power, 2 * start - bit * last, floor)
-    eps, step = ball(claim["eps"]), ball(step)
-    shares = (p * (eps - i * step).exp().min(arb(1)) for i, p in enumerate(law, start))
-    return 1 - sum(shares, arb(0))
+    return masses
 
 
 def kept(law, start, floor):
@@ -334,7 +419,7 @@ def ends(claim, parts, eps):
     """Balls above D(ε) of the first two laws in rows, each by other choices; of a pair below."""
     n, delta, is_lower = int(claim["n"]), ball(claim["delta"]), claim["bound"] == "pair"
     room = 12 - is_lower * min(0, math.log(n * claim["delta"]))
-    for choice in HEADS if claim["bound"] == "all" else SMOOTHINGS[claim["rounds"] > 1 :]:
+    for choice in HEADS if claim["bound"] == "all" else SMOOTHINGS[are_several(claim) :]:
         with contextlib.suppress(ValueError, ArithmeticError):
             if claim["bound"] == "all":
                 yield all_datasets(parts, n, eps, *choice)
@@ -364,7 +449,7 @@ def verdict(claim):
     delta, eps, is_lower = ball(claim["delta"]), claim["eps"], claim["bound"] == "pair"
     asked = [ends(claim, parts, eps) for parts in pairs(claim)]
     asked = [itertools.chain(*asked)] if is_lower else asked
-    asked = [[composed(claim, pairs(claim))]] if claim["rounds"] > 1 else asked
+    asked = [[composed(claim, pairs(claim))]] if are_several(claim) else asked
     for balls in asked:
         found = []
         for end in balls:
@@ -372,8 +457,16 @@ def verdict(claim):
             if end >= delta if is_lower else end <= delta:
                 break
         else:
-            return False, f"D is bounded by {', '.join(x.str(8) for x in found) or 'nothing'} only"
-    return bool(asked), "D(ε) ≥ δ of two datasets" if is_lower else "D(ε) ≤ δ of all datasets"
+            few = ", which is coarse for so few users" if claim["n"] <= FEW_USERS else ""
+            closest = max(found, default=None) if is_lower else min(found, default=None)
+            proved = f"D(ε) {'≥' if is_lower else '≤'} {closest.str(4)}" if found else "nothing"
+            return False, f"{proved} is all that this program proves, by its smoothing{few}"
+    if is_lower:
+        return True, "D(ε) ≥ δ of two datasets: no smaller ε is valid; assumed: nothing"
+    rounds = " and all rounds together" if are_several(claim) else ""
+    worst = "" if isinstance(claim["mechanism"], list) else ", and inputs 0 and 1 are the worst"
+    given = f"n users report independently{worst}"
+    return bool(asked), f"D(ε) ≤ δ of all datasets{rounds}; assumed: {given}"
 
 
 def attempt(ask, *what):
@@ -384,13 +477,38 @@ def attempt(ask, *what):
         return False, f"{type(error).__name__}: {error}"
 
 
+def tell(text):
+    """Replace the line of progress, on standard error if that is a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def restated(claim):
+    """The claim in words, its numbers as they are written."""
+    name, told = claim["mechanism"], ("mechanism", "bound", "eps", "delta")
+    settings = [f"{key} = {x}" for key, x in claim.items() if key not in told]
+    settings = [text.replace("'", "").replace("None", "null") for text in settings]
+    sent = ", ".join([name if isinstance(name, str) else f"{len(name)} rows", *settings])
+    return f"{claim['bound']} of {sent}: ε = {claim['eps']} at δ = {claim['delta']}"
+
+
 def main(path):
-    """Print the verdict on each claim of a file."""
-    claims = attempt(lambda: read(pathlib.Path(path).read_text(encoding="utf-8")))
-    found = [attempt(verdict, x) for x in claims] if isinstance(claims, list) else [claims]
-    for proven, why in found:
-        print(f"{'proven' if proven is True else 'not proven'}: {why}")
-    return 0 if found and all(x is True for x, _ in found) else 2 - pathlib.Path(path).exists()
+    """Print each claim of a file, the verdict on it, and what was proved and assumed."""
+    text = attempt(lambda: pathlib.Path(path).read_text(encoding="utf-8"))
+    claims = attempt(read, text) if isinstance(text, str) else text
+    if not isinstance(claims, list):
+        print(f"not proven: {claims[1]}")
+        return 2 - pathlib.Path(path).exists()
+    written, proofs = json.loads(text, parse_float=str, parse_int=str), []
+    written = written if isinstance(written, list) else [written]
+    for place, (claim, words) in enumerate(zip(claims, written, strict=True), 1):
+        tell(f"claim {place} of {len(claims)}")
+        proven, why = attempt(verdict, claim)
+        tell("")
+        proofs.append(proven is True)
+        print(f"{'proven' if proofs[-1] else 'not proven'}: {restated(words)}")
+        print(f"  {why}{'' if proofs[-1] else '. The claim may be true'}.", flush=True)
+    return 0 if all(proofs) else 1
 
 
 if __name__ == "__main__":

@@ -6,18 +6,24 @@ notebooks. Ends of enclosures are rounded outward, so that what is shown of a bo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
+from shufflebounds.curves import curve as curves
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.texts import plain, setting_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
 # Largest number of rows of a table.
 _MOST_ROWS = 12
 
@@ -95,6 +101,46 @@ def figure(value: Curve) -> Figure:
     from shufflebounds.curves.plotting import figures, sheets
 
     return figures.figure(sheets.of_computed([value], title(value)))
+
+
+def load_curves(*paths: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return the curves that `curve -o` or the workflow wrote, one below the other.
+
+    Parameters
+    ----------
+    paths
+        CSV files, or folders such as ``results/su2026``, of which all files of curves are read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns of the files and, at the end, the ``file`` of each row. A point that was
+        left empty for want of precision has NaN for its ends.
+
+    Raises
+    ------
+    ValueError
+        For a path without curves, and for a file that was changed since it was written.
+    """
+    import pandas as pd
+
+    frames = []
+    for path in map(Path, paths):
+        files = sorted(path.rglob("*.csv")) if path.is_dir() else [path]
+        found = [file for file in files if not path.is_dir() or _is_of_curves(file)]
+        if not found:
+            raise ValueError(f"{path} must have files of curves, got none")
+        frames += [curves.read(file).assign(file=str(file)) for file in found]
+    if not frames:
+        raise ValueError("paths must be files or folders of curves, got none")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _is_of_curves(file: Path) -> bool:
+    """Return whether the first line of a file names the columns of curves."""
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        headings = lines.readline().rstrip().split(",")[:-1]
+    return any(tuple(headings) == curves.columns(quantity) for quantity in QUANTITIES)
 
 
 def _setting(value: Curve) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shufflebounds as sb
 from shufflebounds import KRR, Enclosure, Enclosures, notebook
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import outward
@@ -104,3 +105,41 @@ def test_the_figure_of_a_curve_shows_the_end_that_counts(bound, end):
     ends = [getattr(point.answer.enclosure, end) for point in found.points]
     np.testing.assert_array_equal(drawn.get_xdata(), [100, 316, 1000])
     np.testing.assert_array_equal(drawn.get_ydata(), ends)
+
+
+def test_curves_are_loaded_from_files_and_folders(tmp_path):
+    made = [
+        sb.curve(sb.KRR(3, 1.0), name, n=[100, 1000], delta=1e-6) for name in ("blanket", "lower")
+    ]
+    (tmp_path / "paper").mkdir()
+    for each in made:
+        curves.write(each, tmp_path / "paper" / f"{each.name.curve}.csv")
+    (tmp_path / "paper" / "notes.csv").write_text("no,curve\n", encoding="utf-8")
+    frame = notebook.load_curves(tmp_path)
+    assert frame["bound"].tolist() == ["blanket", "blanket", "lower", "lower"]
+    assert frame["epsilon_upper"].tolist() == [x.upper for each in made for x in each.enclosures]
+    assert notebook.load_curves(tmp_path / "paper" / "lower.csv")["n"].tolist() == [100, 1000]
+    with pytest.raises(ValueError, match=r"notes\.csv"):
+        notebook.load_curves(tmp_path / "paper" / "notes.csv")
+    (tmp_path / "empty").mkdir()
+    for nothing in ([], [tmp_path / "empty"]):
+        with pytest.raises(ValueError, match="got none"):
+            notebook.load_curves(*nothing)
+
+
+def test_frames_have_both_ends_and_the_points():
+    found = sb.epsilon(sb.KRR(3, 1.0).blanket(), n=[100, 1000], delta=1e-6)
+    frame = found.frame(n=[100, 1000], delta=1e-6)
+    assert list(frame.columns) == ["n", "delta", "lower", "upper"]
+    assert frame["upper"].tolist() == found.upper.tolist()
+    for wrong in ({"n": [1, 2, 3]}, {"lower": [1, 2]}):
+        with pytest.raises(ValueError, match=r"columns must|n must"):
+            found.frame(**wrong)
+
+
+def test_a_ranking_is_a_frame():
+    ranking = sb.choose(4, n=10_000, eps=0.5, delta=1e-6, most_bits=2)
+    frame = ranking.frame()
+    assert frame["mechanism"].tolist() == [choice.name for choice in ranking.choices]
+    assert frame["eps0"].tolist() == [choice.eps0.lower for choice in ranking.choices]
+    assert frame["times_curator"].is_monotonic_increasing

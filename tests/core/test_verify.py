@@ -4,10 +4,12 @@ import itertools
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
 from fractions import Fraction
+from statistics import NormalDist
 
 import pytest
 from repository import ROOT
@@ -175,13 +177,15 @@ def test_one_bad_claim_in_a_file_is_told_and_the_program_needs_nothing_of_ours(t
     program = [sys.executable, "-I", str(campaign.PROGRAM), str(file)]
     found = subprocess.run(program, capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == [
+    assert [line.partition(":")[0] for line in found.stdout.splitlines()[::2]] == [
         "proven",
         "not proven",
     ]
+    # Progress is for terminals.
+    assert found.stderr == ""
     text = campaign.PROGRAM.read_text(encoding="utf-8")
     assert "import shufflebounds" not in text
-    assert len(text.splitlines()) < 400
+    assert len(text.splitlines()) <= 520
 
 
 def test_a_missing_file_and_a_failed_proof_have_different_exit_codes(tmp_path, capsys):
@@ -281,3 +285,125 @@ def test_nothing_false_is_proven_and_what_is_true_nearly_always():
     assert verdicts[False, True] == 0
     assert verdicts[True, True] > 5
     assert verdicts[True, False] <= 1
+
+
+def printed(claims, tmp_path, capsys) -> list[str]:
+    file = tmp_path / "claim.json"
+    file.write_text(json.dumps(claims), encoding="utf-8")
+    verify.main(file)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_verdict_restates_the_claim_and_says_what_is_assumed(tmp_path, capsys):
+    often = {**KRR, "k": 3, "eps0": 1.0, "n": 3, "rounds": 2, "delta": 0.1, "eps": 1.9}
+    claim, proof = printed(often, tmp_path, capsys)
+    assert claim == (
+        "proven: blanket of krr, k = 3, eps0 = 1.0, n = 3, rounds = 2: ε = 1.9 at δ = 0.1"
+    )
+    assert proof == (
+        "  D(ε) ≤ δ of all datasets and all rounds together; assumed: n users report "
+        "independently, and inputs 0 and 1 are the worst."
+    )
+    pair = {**KRR, "bound": "pair", "eps": 0.1, "datasets": [0, 1, 2]}
+    _, proof = printed(pair, tmp_path, capsys)
+    assert proof == ("  D(ε) ≥ δ of two datasets: no smaller ε is valid; assumed: nothing.")
+
+
+def test_few_users_are_told_what_cannot_be_proven(tmp_path, capsys):
+    few = {**KRR, "bound": "pair", "k": 4, "eps0": 8.0, "n": 2, "delta": 1e-3, "eps": 7.9967}
+    few["datasets"] = [0, 1, 2]
+    claim, proof = printed(few, tmp_path, capsys)
+    assert claim.startswith("not proven: pair of krr")
+    assert proof.startswith("  D(ε) ≥ [")
+    assert "by its smoothing, which is coarse for so few users. The claim may be true." in proof
+
+
+def test_rounds_of_different_numbers_of_users_are_proven():
+    """The bound is at least the δ that a pair of datasets has, and at most what is claimed."""
+    R = sb.KRR(3, 1.0)
+    found = sb.compose([(R.blanket(), 3, 2), (R.blanket(), 5, 1)])
+    eps = 1.001 * found.epsilon(0.1).upper
+    claim = {"bound": "blanket", "mechanism": "krr", "k": 3, "eps0": 1.0, "delta": 0.1, "n": 3}
+    [read] = verify.read(json.dumps({**claim, "rounds": 2, "also": [[5, 1]], "eps": eps}))
+    bound = verify.composed(read, verify.pairs(read))
+    assert found.delta(eps, rtol=1e-3).lower <= bound <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("parts", "joint"),
+    [
+        (
+            [{"mechanism": "krr", "k": 4, "eps0": 1.0}, {"mechanism": "duchi", "eps0": 0.5}],
+            sb.Joint([sb.KRR(4, 1.0), sb.Duchi(0.5)]),
+        ),
+        (
+            [
+                {"mechanism": "krr", "k": 3, "eps0": 0.5, "reports": 2},
+                {"mechanism": "blh", "domain_size": None, "eps0": 1.0},
+            ],
+            sb.Joint([sb.KRR(3, 0.5), sb.BLH(1.0), sb.KRR(3, 0.5)]),
+        ),
+    ],
+)
+def test_joints_of_different_parts_are_proven(parts, joint):
+    found = sb.epsilon(joint.blanket(), 10_000, 1e-6)
+    claim = {"mechanism": "joint", "parts": parts, "n": 10_000, "delta": 1e-6}
+    assert proven({**claim, "eps": 1.001 * found.upper})
+    assert not proven({**claim, "eps": 0.999 * found.lower})
+    described = campaign.claim_files.described(joint)
+    assert proven({**described, "n": 10_000, "delta": 1e-6, "eps": 1.001 * found.upper})
+
+
+JOINT = {"mechanism": "joint", "bound": "blanket", "n": 100, "delta": 1e-3, "eps": 1.0}
+PART = {"mechanism": "krr", "k": 3, "eps0": 1.0}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {**JOINT, "parts": []},
+        {**JOINT, "parts": [JOINT]},
+        {**JOINT, "parts": [{**PART, "n": 5}]},
+        {**JOINT, "parts": [{**PART, "rate": 0.5}]},
+        {**JOINT, "parts": [{"mechanism": "clone", "eps0": 1.0}]},
+        {**JOINT, "parts": [{"mechanism": [[0.5, 0.5], [0.5, 0.5]]}]},
+        {**JOINT, "parts": [PART], "reports": 2},
+        {**JOINT, "parts": [PART], "bound": "all"},
+        {**JOINT, "parts": [PART], "bound": "pair", "datasets": [0, 1, 2]},
+        {**KRR, "also": [[5]]},
+        {**KRR, "also": [[5, 0]]},
+        {**KRR, "also": [[5, 1.5]]},
+        {**KRR, "also": 5},
+        {**KRR, "also": [["5", "1"]]},
+        {**KRR, "also": [[5, 1]], "bound": "all"},
+    ],
+)
+def test_rounds_and_parts_that_are_none_are_refused(claim, tmp_path, capsys):
+    refused(json.dumps(claim), tmp_path, capsys)
+
+
+def test_progress_is_shown_on_terminals_with_the_time_that_is_left(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    claim = {**KRR, "k": 2, "eps0": 1.0, "n": 3, "rounds": 2, "delta": 0.3, "eps": 1.9}
+    file = tmp_path / "claim.json"
+    file.write_text(json.dumps(claim), encoding="utf-8")
+    assert verify.main(file) == 0
+    steps = capsys.readouterr().err.split("\r\x1b[K")
+    assert steps[1] == "claim 1 of 1"
+    assert re.fullmatch(r"point 1 of about \d+ of the curve, \d+ s left", steps[2])
+    assert steps[-1] == ""
+
+
+@pytest.mark.parametrize(("spread", "least"), [(0.1, 1e-8), (0.01, 1e-12), (1.0, 1e-6)])
+def test_the_expected_number_of_points_is_that_of_a_normal_loss(spread, least):
+    """The curve of a normal loss falls to `least` there, by integration."""
+    first = spread / math.sqrt(2 * math.pi)
+    step = first / 16
+    count = verify.expected(first, step, least)
+    law = NormalDist(0.0, spread)
+
+    def height(eps):
+        grid = [eps + 1e-3 * spread * (i + 0.5) for i in range(4000)]
+        return sum((x - eps) * law.pdf(x) for x in grid) * 1e-3 * spread
+
+    assert height(count * step) <= 1.01 * least <= 1.02 * height((count - 1) * step)

@@ -9,11 +9,13 @@ reruns what is about this mechanism.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from shufflebounds.bounds.registry import module_of_package
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import CompositionDescription, MechanismDescription
 from shufflebounds.randomizers.registry import mechanism
@@ -48,18 +50,21 @@ def digest_of_presentation(root: Path = ROOT) -> str:
     return _digest("presentation", root, _modules(root, PRESENTING))
 
 
-def digest_of_plugins(description: object) -> str:
-    """Return the digest of the other packages that define the mechanisms of a description.
+def digest_of_plugins(description: object, bound: str = "blanket") -> str:
+    """Return the digest of the other packages that define a description's mechanisms, or a bound.
 
     The result is empty if there are none. A package counts with all of its files.
     """
-    packages = {
-        package
+    modules = {
+        base.__module__
         for class_ in _mechanism_classes(description)
         for base in class_.__mro__
         if issubclass(base, Randomizer) and base.__module__.split(".")[0] != "shufflebounds"
-        if (package := _package_file(base.__module__)) is not None
     }
+    if module := module_of_package(bound):
+        importlib.import_module(module)
+        modules.add(module)
+    packages = {package for module in modules if (package := _package_file(module)) is not None}
     return " ".join(_digest_of_package(package) for package in sorted(packages))
 
 

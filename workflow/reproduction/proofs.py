@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from reproduction.papers.pages import Page, safe
 from shufflebounds.bounds.base import Kind
 from shufflebounds.core.setting import Setting
-from shufflebounds.curves.claim_files import Claim, described, lower, upper
+from shufflebounds.curves.claim_files import (
+    Claim,
+    described,
+    is_single_report,
+    lower,
+    upper,
+)
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.base import SingleMessage
 
@@ -177,7 +183,8 @@ def _claims(specification: Specification, setting: Setting, number: float) -> Se
     if name == "lower":
         pairs = (lower(others, reports, n, delta, eps) for others in ("third", "x1"))
         return [claim for claim in pairs if claim is not None]
-    bounds = ("all", "blanket") if name == "best" and "reports" not in reports else ("blanket",)
+    has_all = name == "best" and is_single_report(reports)
+    bounds = ("all", "blanket") if has_all else ("blanket",)
     return [upper(bound, reports, n, delta, eps, setting.rounds or 1) for bound in bounds]
 
 
@@ -193,7 +200,9 @@ def run(program: Path, claim: Claim) -> tuple[bool, str]:
             )
         except subprocess.TimeoutExpired:
             return False, f"it took more than {ATTEMPT_SECONDS:g} seconds"
-    verdict, _, reason = process.stdout.strip().partition(": ")
+    verdict, _, told = process.stdout.strip().partition(": ")
+    # The claim is restated before what was proved.
+    reason = told.rpartition("\n")[2].strip()
     return process.returncode == 0 and verdict == "proven", reason or process.stderr.strip()[-200:]
 
 

@@ -92,7 +92,7 @@ def specification(wildcards):
 
 def numbers_of(specification):
     """What the code decides of a curve, that of mechanisms of other packages included."""
-    plugins = digests.digest_of_plugins(specification.reports.mechanism)
+    plugins = digests.digest_of_plugins(specification.reports.mechanism, specification.bound.name)
     return f"{NUMBERS} {plugins}" if plugins else NUMBERS
 
 

@@ -53,13 +53,3 @@ def checked(name: str, value: object, check: Callable[[object], T]) -> list[T]:
         )
     # Arithmetic with NumPy scalars would be slower than with Python's numbers.
     return [check(x) for x in (value.tolist() if hasattr(value, "tolist") else value)]
-
-
-def require_number(name: str, value: T | ArrayOf[T]) -> T:
-    """Return the argument; raise ValueError if it is an array, which several rounds do not take."""
-    if is_array_like(value):
-        raise ValueError(
-            f"{name} must be one number for more rounds than one, got {value!r}: "
-            "ask for each by itself"
-        )
-    return value  # type: ignore[return-value]

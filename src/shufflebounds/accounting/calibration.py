@@ -126,14 +126,7 @@ def largest_eps0(
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         ) from None
     largest = validation.eps0(most, "most")
-    # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
-    smallest = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), largest)
-    axis = Eps0Axis(largest, smallest, rtol, are_composed=rounds > 1)
-    # ε is about √(2 v log(1/δ)/n) for a v like that of `Eps0Axis.scale`; D(0) is √(v/(2πn)).
-    if eps > 0.0:
-        start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
-    else:
-        start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
+    axis, start = eps0_axis(eps, delta, n, rounds, rtol, largest)
     search = _TargetSearch(
         Target(eps, delta),
         lambda eps0: Repetition.of(mechanism(eps0), n, rounds),
@@ -151,6 +144,24 @@ def largest_eps0(
             f"{axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
         )
     return eps0
+
+
+def eps0_axis(
+    eps: float,
+    delta: float,
+    n: int,
+    rounds: int,
+    rtol: float,
+    largest: float = validation.MAX_EPS0,
+) -> tuple[Eps0Axis, float]:
+    """Return the axis of the ε₀ to look at, and an estimate on its scale of where a search ends."""
+    # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
+    smallest = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), largest)
+    axis = Eps0Axis(largest, smallest, rtol, are_composed=rounds > 1)
+    # ε is about √(2 v log(1/δ)/n) for a v like that of `Eps0Axis.scale`; D(0) is √(v/(2πn)).
+    if eps > 0.0:
+        return axis, math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
+    return axis, math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
 
 
 def _validate_eps_of_eps0(eps: object) -> float:
@@ -303,25 +314,37 @@ def compare(
 
     A decomposition says both. Widths that could not tell the expected margin from 0 are left out.
     """
-    rtols = DELTA_RTOLS if deployment.rounds == 1 else target.composed_rtols
-    enclose = _one_round(target, side, deployment)
-    largest = target.delta
-    if deployment.rounds > 1:
-        enclose, largest = _many_rounds(target, side, deployment), target.eps
+    are_composed = deployment.rounds > 1
+    enclose = (_many_rounds if are_composed else _one_round)(target, side, deployment)
+    return compare_enclosures(target, enclose, are_composed, expected_margin)
+
+
+def compare_enclosures(
+    target: Target,
+    enclose: Callable[[float], Enclosure],
+    are_composed: bool,
+    expected_margin: float,
+) -> Comparison:
+    """Compare δ at the target's ε or, of several rounds, ε at its δ with the target.
+
+    ``enclose`` encloses it, given a relative width.
+    """
+    rtols = target.composed_rtols if are_composed else DELTA_RTOLS
+    largest = target.eps if are_composed else target.delta
     for rtol in [x for x in rtols if x <= 0.5 * expected_margin] or rtols[-1:]:
         enclosure = enclose(rtol)
         if enclosure.upper <= largest or enclosure.lower > largest:
             break
     certain_side = (enclosure.upper <= largest) - (enclosure.lower > largest)
-    low, high = (_margin(target, deployment, x) for x in (enclosure.upper, enclosure.lower))
+    low, high = (_margin(target, are_composed, x) for x in (enclosure.upper, enclosure.lower))
     if math.isinf(low) or math.isinf(high):
         return Comparison(certain_side, certain_side * math.inf if certain_side else 0.0, math.inf)
     return Comparison(certain_side, 0.5 * (low + high), 0.5 * (high - low))
 
 
-def _margin(target: Target, deployment: Repetition, value: float) -> float:
+def _margin(target: Target, are_composed: bool, value: float) -> float:
     """Return log(log D / log δ) where δ, or the ε of several rounds, has a value, an estimate."""
-    if deployment.rounds == 1:
+    if not are_composed:
         return log(log(value) / math.log(target.delta))
     # log(1/δ) is about proportional to ε².
     return 2.0 * (log(target.eps) - log(value))
@@ -368,7 +391,9 @@ def compare_all_datasets(target: Target, deployment: Repetition) -> Comparison:
         epsilon = partial(composed.epsilon, target.delta, rtol=ALL_DATASETS_RTOL)
         value, largest = reached(epsilon).upper, target.eps
     # A NaN counts as above the target.
-    return Comparison(1 if value <= largest else -1, _margin(target, deployment, value), 0.0)
+    return Comparison(
+        1 if value <= largest else -1, _margin(target, deployment.rounds > 1, value), 0.0
+    )
 
 
 def _typical_loss(decomposition: Decomposition, n: int) -> float:

@@ -339,7 +339,15 @@ def profile(
         raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
     if is_training:
         return _profile_of_rounds(composed.made_for_curve(smallest), smallest, density, _ROUGH)
-    if rounds > 1:
+    return profile_of_composed(composed, smallest, density)
+
+
+@limited
+def profile_of_composed(
+    composed: Composed, smallest: float = 1e-12, density: float = 24.0
+) -> SampledProfile:
+    """Enclose δ of all rounds as a curve in ε; the arguments are those of `profile`."""
+    if sum(round_.times for round_ in composed.rounds) > 1:
         rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)
         return _profile_of_rounds(composed, smallest, density, rtol)
     return _profile_of_single_round(composed, smallest, density)

@@ -11,8 +11,8 @@ from typing import overload
 
 import numpy as np
 
-from shufflebounds.accounting.arguments import ArrayOf, is_array_like, paired, require_number
-from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.arguments import ArrayOf, is_array_like, paired
+from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.one_shuffle import (
     Quantity,
     bounds_of,
@@ -22,7 +22,7 @@ from shufflebounds.accounting.one_shuffle import (
 from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.mechanism import interval_of
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -80,8 +80,8 @@ def epsilon(
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
-        Target δ, 10⁻³⁰⁰ ≤ δ < 1; or a 1-d array of such. One of `n` and `delta` may be an array,
-        neither for more rounds than one. A Fraction is not rounded (one round, a decomposition).
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1; or a 1-d array of such. One of `n` and `delta` may be an array. A
+        Fraction is not rounded (one round, a decomposition).
     rounds
         How many rounds of n users together, 1 to 10⁶.
     rtol
@@ -125,11 +125,9 @@ def epsilon(
         )
     subject = require_mechanism(decomposition)
     if validation.rounds(rounds) > 1:
-        users = validation.users(require_number("n", n))
-        target = validation.delta(require_number("delta", delta))
-        if isinstance(subject, Randomizer):
-            subject = subject.for_delta(target / rounds)
-        return compose([(subject, users, rounds)]).epsilon(target, rtol=rtol)
+        return _of_rounds(
+            subject, Quantity.EPSILON, n, ("delta", delta, validation.delta), rounds, rtol
+        )
     is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
     check = validation.delta_between if is_exact else _twice(validation.delta)
     counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
@@ -181,8 +179,8 @@ def delta(
         What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R, or a
         `RandomAllocation`, as for `epsilon`.
     eps
-        ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array, neither
-        for more rounds than one. A Fraction is not rounded (one round, a decomposition).
+        ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array. A
+        Fraction is not rounded (one round, a decomposition).
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     rounds
@@ -219,14 +217,46 @@ def delta(
         return _of_training(decomposition, Quantity.DELTA, ("n", n), ("eps", eps), rounds, rtol)
     subject = require_mechanism(decomposition)
     if validation.rounds(rounds) > 1:
-        users = validation.users(require_number("n", n))
-        composed = compose([(subject, users, rounds)])
-        return composed.delta(validation.eps(require_number("eps", eps)), rtol=rtol)
+        return _of_rounds(subject, Quantity.DELTA, n, ("eps", eps, validation.eps), rounds, rtol)
     is_exact = isinstance(subject, Decomposition) and not is_array_like(eps)
     check = validation.eps_between if is_exact else _twice(validation.eps)
     losses, counts = paired(("eps", eps, check), ("n", n, validation.users))
     enclosures = _enclosures(subject, Quantity.DELTA, counts, losses, rtol)
     return enclosures if is_array_like(n) or is_array_like(eps) else enclosures[0]
+
+
+def _of_rounds(
+    subject: Decomposition | Randomizer,
+    quantity: Quantity,
+    n: object,
+    at: tuple[str, object, Callable[[object], float]],
+    rounds: int,
+    rtol: float | None,
+) -> Enclosure | Enclosures:
+    """Return ε or δ of several rounds, for the name, the value and the check of the other argument.
+
+    If there are several points, the error of points that are too wide has the enclosures of all.
+    """
+    counts, points = paired(("n", n, validation.users), at)
+    ask = Composed.epsilon if quantity is Quantity.EPSILON else Composed.delta
+    enclosures, errors = [], []
+    for count, point in zip(counts, points, strict=True):
+        try:
+            made = subject
+            if quantity is Quantity.EPSILON and isinstance(subject, Randomizer):
+                made = subject.for_delta(point / rounds)
+            enclosures.append(ask(compose([(made, count, rounds)]), point, rtol=rtol))
+        except PrecisionError as error:
+            errors.append(error)
+            enclosures.append(error.enclosure)
+    if not (is_array_like(n) or is_array_like(at[1])):
+        if errors:
+            raise errors[0]
+        return enclosures[0]
+    every = Enclosures(*(np.array([getattr(x, end) for x in enclosures]) for end in ENDS))
+    if errors:
+        raise PrecisionError(str(errors[0]), every) from errors[0]
+    return every
 
 
 def _of_training(

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # Relative error of formulas of a dozen functions, with room to spare.
 FORMULA_ERR = 2.0**-40
@@ -244,13 +245,18 @@ def closed_form(
         protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
     ) -> list[Answer]:
         formula, eps0 = quantities[quantity], _eps0(name, protocol)
-        pairs = protocol.upper_candidates() if knows_mechanism else ()
+        pairs = cache(protocol.upper_candidates)
 
         def answer(setting: Setting) -> Answer:
+            n = setting.require("n")
+            if protocol.parts(n) != (Shuffles(protocol, n, 1),):
+                raise ValueError(f"{name} needs a single shuffle, got {protocol!r}")
+            # A formula takes n for the number of reports, of which some protocols have fewer.
+            reports = setting.at(n=protocol.draws(n))
             if not knows_mechanism:
-                return Answer(formula(None, eps0, setting))
+                return Answer(formula(None, eps0, reports))
             return largest(
-                (Answer(formula(pair.decomposition, eps0, setting)).of(pair) for pair in pairs),
+                (Answer(formula(pair.decomposition, eps0, reports)).of(pair) for pair in pairs()),
                 kind,
             )
 

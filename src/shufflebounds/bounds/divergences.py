@@ -60,29 +60,45 @@ def _composed_answer(
     function = Composed.delta if quantity == "delta" else Composed.epsilon
 
     def answer(pairs_by_part: Sequence[Sequence[Candidate]]) -> Answer:
-        composed = compose(
-            ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
-            for pairs, part in zip(pairs_by_part, parts, strict=True)
-        )
+        composed = compose_pairs(pairs_by_part, parts)
         composed_answer = attempt(lambda: function(composed, at, rtol=rtol))
         if all(len(pairs) == 1 for pairs in pairs_by_part):
             return composed_answer.of(pairs_by_part[0][0])
         # Each round may have another worst pair, so that the answer has no names.
         return composed_answer
 
+    return largest(map(answer, compared_pairs(kind, pairs_of, parts)), kind)
+
+
+def compared_pairs(
+    kind: Kind, pairs_of: PairsOf, parts: Sequence[Shuffles]
+) -> list[Sequence[Sequence[Candidate]]]:
+    """Return choices of pairs for each part, of which a bound is the largest.
+
+    A lower bound has one pair in all parts, those that tell the inputs apart best first. Any other
+    bound has one choice: all pairs, any of which may be the worst in any round.
+    """
     pairs_by_part = [pairs_of(part.protocol) for part in parts]
     if kind is not Kind.LOWER:
-        return answer(pairs_by_part)
-    # The pairs that tell the inputs apart best come first. Both datasets are the same in all parts.
+        return [pairs_by_part]
     first_pairs, *further_pairs = pairs_by_part
-    choices = (
+    return [
         [[pair], *([other] for other in others)]
         for pair in first_pairs[:_MAX_COMPUTED_PAIRS]
         for others in product(
             *([x for x in pairs if x.name == pair.name] for pairs in further_pairs)
         )
+    ]
+
+
+def compose_pairs(
+    pairs_by_part: Sequence[Sequence[Candidate]], parts: Sequence[Shuffles]
+) -> Composed:
+    """Return the composition of all shuffles of the parts, each with its pairs."""
+    return compose(
+        ([pair.decomposition for pair in pairs], part.protocol.draws(part.n), part.times)
+        for pairs, part in zip(pairs_by_part, parts, strict=True)
     )
-    return largest(map(answer, choices), kind)
 
 
 def _renyi_answers(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shufflebounds.accounting.calibration import largest_eps0
 from shufflebounds.accounting.questions import epsilon
@@ -31,6 +31,9 @@ from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Parallel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Relative width of ε₀ in one shuffle.
 _RTOL = 1e-3
@@ -162,6 +165,36 @@ class Ranking:
     def best(self) -> Choice:
         """The first of the choices."""
         return self.choices[0]
+
+    def frame(self) -> pd.DataFrame:
+        """Return a data frame with a row for each choice; pandas is needed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the mechanism, its ``parameters`` as text, ``eps0`` (the one to deploy) and that
+            of a round, the root mean square error of the estimate, ``mse`` and its ratio to that of
+            a trusted curator, bits, and what proves ε₀.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "mechanism": choice.name,
+                "parameters": ", ".join(f"{key} = {x}" for key, x in choice.parameters.items()),
+                "preparation": choice.preparation,
+                "way": choice.way,
+                "eps0": choice.eps0.lower,
+                "eps0_of_round": choice.eps0_of_round,
+                "standard_error": choice.error.standard_error,
+                "mse": choice.mse.upper,
+                "times_curator": choice.mse.upper / self.curator_mse,
+                "messages": choice.messages,
+                "bits": choice.bits,
+                "proof": choice.proof,
+            }
+            for choice in self.choices
+        )
 
 
 def choose(

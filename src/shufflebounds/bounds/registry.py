@@ -1,9 +1,19 @@
-"""All bounds by name. A new bound takes a module that defines it, and a line here."""
+"""All bounds by name. A new bound takes a module that defines it, and a line here.
+
+Another package adds a `Bound` by an entry point in its ``pyproject.toml``:
+
+    [project.entry-points."shufflebounds.bounds"]
+    mine = "my_package.mine:MINE"
+
+Its kind says what follows from it, and `check` believes it.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from shufflebounds.bounds import (
@@ -62,7 +72,56 @@ _ALL_BOUNDS = (
     estimate_errors.CURATOR_ERROR,
 )
 
-BOUNDS: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL_BOUNDS})
+# The group of entry points by which other packages add bounds.
+ENTRY_POINTS = "shufflebounds.bounds"
+
+_BUILT_IN: Mapping[str, Bound] = MappingProxyType({bound.name: bound for bound in _ALL_BOUNDS})
+
+
+class _Bounds(Mapping[str, Bound]):
+    """The bounds of this package, which keep their names, and those of other packages.
+
+    The latter are loaded when they are asked for. Raises ValueError for one that cannot be loaded.
+    """
+
+    def __getitem__(self, name: str) -> Bound:
+        return _BUILT_IN[name] if name in _BUILT_IN else _load(_entry_points()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        yield from _BUILT_IN
+        yield from sorted(_entry_points().keys() - _BUILT_IN.keys())
+
+    def __len__(self) -> int:
+        return len(_BUILT_IN.keys() | _entry_points().keys())
+
+
+@cache
+def _entry_points() -> dict[str, EntryPoint]:
+    """Return the entry points of other packages by the names of their bounds."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
+@cache
+def _load(entry: EntryPoint) -> Bound:
+    """Return the bound of an entry point; raise ValueError if it cannot be loaded."""
+    try:
+        loaded = entry.load()
+    except Exception as error:
+        # The code of another package may raise any error.
+        raise ValueError(
+            f"the bound {entry.name} cannot be loaded from {entry.value}: {error}"
+        ) from error
+    if not isinstance(loaded, Bound) or loaded.name != entry.name:
+        raise ValueError(f"{entry.value} must be a Bound named {entry.name}, got {loaded!r}")
+    return loaded
+
+
+def module_of_package(name: str) -> str | None:
+    """Return the module of another package that defines a bound; None for one of this package."""
+    return None if name in _BUILT_IN else _entry_points()[name].module
+
+
+BOUNDS: Mapping[str, Bound] = _Bounds()
 
 
 # Names of version 0.1, which keep working for one release, and what they are now.

@@ -16,9 +16,9 @@ R(x) ≤ e^{d(x, x′)}R(x′) for all inputs: p = e^{d₀₁} for two inputs at
 are e to the largest distance of any input from either (docs/variation-ratio.md, section 8).
 
 `published_vector_bits` is the reduction of vectors of randomized bits by Wang et al. (Appl. Sci.
-15(3), 2025), which is not a proven bound. Their Theorem 1 takes the total variation of s flipped bits
-for β. It is, but at such a β the reduction is not a bound (docs/variation-ratio.md); the tests have
-a dataset that exceeds it.
+15(3), 2025), which is not a proven bound. Their Theorem 1 takes the total variation of s flipped
+bits for β. It is, but at such a β the reduction is not a bound (docs/variation-ratio.md); the tests
+have a dataset that exceeds it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,6 @@ OTHER_NAMES = {
     "--epsilon0": "--eps0",
     "--users": "--n",
     "--days": "--rounds",
-    "--dropout": "--colluding",
 }
 # Exit code for a mistake of the user.
 MISTAKE = 2
@@ -94,39 +93,49 @@ class Group(click.Group):
 def _in_one_sentence() -> Iterator[None]:
     try:
         yield
-    except click.exceptions.NoArgsIsHelpError:
+    except (click.exceptions.NoArgsIsHelpError, click.exceptions.Exit):
         raise
-    except click.NoSuchOption as error:
-        raise Ending(_unknown_option(error), MISTAKE) from None
-    except click.UsageError as error:
-        # Its own way to be shown would add lines on usage.
-        is_argument = isinstance(getattr(error, "param", None), click.Argument)
-        message = error.message if is_argument and error.message else error.format_message()
-        if "No such command" in message:
-            message += " `shufflebounds -h` lists the commands."
-        if "extra argument" in message:
-            message += "; every option has a name, such as --mechanism"
-        raise Ending(message, MISTAKE) from None
-    except PrecisionError as error:
-        raise Ending(_sentence_with_notes(error), IMPRECISE) from None
-    except (ValueError, OverflowError) as error:
-        raise Ending(_sentence_with_notes(error), MISTAKE) from None
-    except KeyboardInterrupt:
-        raise Ending("stopped", STOPPED) from None
-    except MemoryError:
-        raise Ending("there is not enough memory for this", FAILURE) from None
     except BrokenPipeError:
         _drop_output(sys.stdout)
         raise click.exceptions.Exit(CLOSED_PIPE) from None
-    except OSError as error:
-        _drop_output(sys.stdout)
-        where = error.filename or "standard output"
-        raise Ending(f"{where}: {error.strerror or error}", FAILURE) from None
-    except (click.exceptions.Exit, click.ClickException):
+    except click.UsageError as error:
+        raise Ending(_usage_sentence(error), MISTAKE) from None
+    except click.ClickException:
         raise
-    except Exception as error:
-        traceback.print_exc()
-        raise Ending(f"this is a mistake of the program: {error!r}", FAILURE) from None
+    except (Exception, KeyboardInterrupt) as error:
+        raise _ending(error) from None
+
+
+def _ending(error: BaseException) -> Ending:
+    """Return the ending of a command that raised an error."""
+    match error:
+        case PrecisionError():
+            return Ending(_sentence_with_notes(error), IMPRECISE)
+        case ValueError() | OverflowError():
+            return Ending(_sentence_with_notes(error), MISTAKE)
+        case KeyboardInterrupt():
+            return Ending("stopped", STOPPED)
+        case MemoryError():
+            return Ending("there is not enough memory for this", FAILURE)
+        case OSError():
+            _drop_output(sys.stdout)
+            where = error.filename or "standard output"
+            return Ending(f"{where}: {error.strerror or error}", FAILURE)
+    traceback.print_exception(error)
+    return Ending(f"this is a mistake of the program: {error!r}", FAILURE)
+
+
+def _usage_sentence(error: click.UsageError) -> str:
+    """Return one sentence; the error's own way to be shown would add lines on usage."""
+    if isinstance(error, click.NoSuchOption):
+        return _unknown_option(error)
+    is_argument = isinstance(getattr(error, "param", None), click.Argument)
+    message = error.message if is_argument else error.format_message()
+    if "No such command" in message:
+        message += " `shufflebounds -h` lists the commands."
+    if "extra argument" in message:
+        message += "; every option has a name, such as --mechanism"
+    return message
 
 
 def _drop_output(stream: IO[str]) -> None:

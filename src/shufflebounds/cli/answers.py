@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Literal, TypeAlias
@@ -64,8 +64,8 @@ def pairs_of_rounds(bound: Bound, deployment: Deployment) -> tuple[Candidate, ..
     if bound.kind is Kind.UPPER and len(candidates) > 1:
         raise ValueError(
             f"{deployment.name} has several pairs of inputs, and in each round another may be "
-            "the worst; of several rounds only epsilon, delta, renyi, check and curve look at all "
-            "of them"
+            "the worst; of several rounds only epsilon, delta, renyi, check, risk and curve look "
+            "at all of them"
         )
     return candidates[:MAX_COMPOSED_PAIRS] if bound.kind is Kind.LOWER else candidates
 
@@ -107,13 +107,17 @@ def _capped(enclosure: Enclosure, limit: float) -> Enclosure:
 
 
 def table_of_bounds(
-    answers: Mapping[str, Answer], ends: Mapping[str, End], heading: str, output: Output
+    answers: Mapping[str, Answer],
+    ends: Mapping[str, End],
+    heading: str,
+    label_of: Callable[[str], str],
+    output: Output,
 ) -> Table:
     """Return one row for each bound, with the number at the given end, without empty columns."""
     numbers = {name: getattr(answer.enclosure, ends[name]) for name, answer in answers.items()}
     lower = numbers.get("lower")
     columns = {
-        "": [label(name) for name in answers],
+        "": [label_of(name) for name in answers],
         heading: [output.text(numbers[name], up=ends[name] == "upper") for name in answers],
         # The lower end of the best proven bound is that of the worst known dataset.
         ERROR: [

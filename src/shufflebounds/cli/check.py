@@ -14,6 +14,7 @@ from enum import StrEnum
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
+from shufflebounds.cli.claims import is_verifiable
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import (
     large_delta,
@@ -29,7 +30,6 @@ from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE, Table
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
-from shufflebounds.curves import claim_files
 
 # Bounds by way of Rényi divergences, of several rounds.
 RENYI_BOUNDS = {"blanket_renyi", "clone_renyi", "stronger_clone_renyi"}
@@ -114,11 +114,10 @@ def findings_on(
     The upper and the lower bound come first. Slow bounds are asked only if the claim of `eps` is
     open without them.
     """
-    is_single = deployment.rounds == 1
     bounds = {
-        name: bound
-        for name, bound in BOUNDS.items()
-        if "epsilon" in bound.quantities and not (is_single and name in ROUNDS_BOUNDS)
+        name: replace(bound, label=deployment.label(name))
+        for name, bound in deployment.bounds(BOUNDS).items()
+        if not (deployment.has_one_round and name in ROUNDS_BOUNDS)
     }
     slow = {name: bound for name, bound in bounds.items() if name in SLOW_BOUNDS}
     fast = {name: bound for name, bound in bounds.items() if name not in SLOW_BOUNDS}
@@ -141,7 +140,7 @@ def _findings(
             findings[name] = Finding(bound, answer)
         except ValueError:
             # No bound of such reports, as for an infinite eps0, or none of several rounds.
-            if name in ("blanket", "lower"):
+            if name == "blanket":
                 raise
     return findings
 
@@ -151,7 +150,7 @@ def _findings(
     option(
         "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
     ),
-    "rounds",
+    *("rounds", "also"),
     rtol_option("1e-4 for one round, else 1e-3"),
     every_row_option("Print all bounds, not only the closest ones."),
     *REPLY,
@@ -190,7 +189,11 @@ def check(
         facts=deployment.facts(delta=delta) | facts,
         table=_table(findings, eps, output),
         shown=None if every_row else _shown_rows(findings, eps, imprecise),
-        claim=[f"{verdict.upper()}.", _verdict_reason(output, eps, verdict, findings, imprecise)],
+        claim=[
+            f"{verdict.upper()}.",
+            _verdict_reason(output, eps, verdict, findings, imprecise, deployment),
+        ],
+        headline=f"{verdict.upper()}: epsilon = {eps!r} at delta = {delta!r}",
         notes=[*notes_on(deployment), *untried, *large, *_second_program(deployment), *capped],
         warnings=[*warnings(deployment), *untried, *large],
         bounds=tuple(by_name),
@@ -235,10 +238,10 @@ def _lowest(findings: Sequence[Finding]) -> Finding:
     return min(upper, key=lambda x: (x.end, x.bound.name not in USUAL_BOUNDS))
 
 
-def _highest(findings: Sequence[Finding]) -> Finding:
-    """Return the largest lower bound, a usual one if it is among several."""
+def _highest(findings: Sequence[Finding]) -> Finding | None:
+    """Return the largest lower bound, a usual one if it is among several; None if there is none."""
     lower = [x for x in findings if x.bound.kind is Kind.LOWER]
-    return max(lower, key=lambda x: (x.end, x.bound.name in USUAL_BOUNDS))
+    return max(lower, key=lambda x: (x.end, x.bound.name in USUAL_BOUNDS), default=None)
 
 
 def _finding_facts(finding: Finding, eps: float) -> dict[str, object]:
@@ -253,7 +256,7 @@ def _bound_label(bound: Bound) -> str:
 
 def _second_program(deployment: Deployment) -> list[str]:
     """Return how another program can prove the numbers, if it knows the mechanism."""
-    if claim_files.described(deployment.randomizer) is None:
+    if not is_verifiable(deployment):
         return []
     return [
         "A second program, verify/verify.py, can prove the blanket again and, in one round, "
@@ -267,17 +270,18 @@ def _verdict_reason(
     verdict: Verdict,
     findings: Sequence[Finding],
     imprecise: Sequence[Finding],
+    deployment: Deployment,
 ) -> str:
     """Return the sentence that gives the reason of the verdict."""
     lowest, highest = _lowest(findings), _highest(findings)
     if verdict is Verdict.PROVEN:
-        return f"You can claim it; {lowest.text(output)} (the {lowest.bound.label}) is proven, too."
+        covered = deployment.sample.covered
+        whom = f" for {covered}, not for others" if covered else ""
+        proven = f"{lowest.text(output)} (the {lowest.bound.label}) is proven, too"
+        return f"You can claim it{whom}; {proven}."
     if verdict is Verdict.REFUTED:
-        by = f"differ by an epsilon of {highest.text(output)}"
-        if math.isinf(highest.end):
-            by = "rule out every epsilon at this delta"
-        others = _other_inputs(highest.answer.others)
-        return f"The claim is false: two datasets{others} {by}."
+        assert highest is not None
+        return f"The claim is false: {_counterexample(highest, output, deployment)}."
     if imprecise:
         ends, label = imprecise[0].answer.enclosure, imprecise[0].bound.label
         return (
@@ -285,10 +289,28 @@ def _verdict_reason(
             f"{output.text(ends.lower, up=False)} and {output.text(ends.upper, up=True)}, and so "
             "does the claim. A smaller --rtol may help."
         )
+    if highest is None:
+        return (
+            "Undecided: no bound proves it, and no pair of datasets is known that could refute it. "
+            f"The true epsilon is at most {lowest.text(output)}."
+        )
     return (
         "Undecided: no bound proves it, and no pair of datasets refutes it. The true epsilon lies "
         f"between {highest.text(output)} and {lowest.text(output)}."
     )
+
+
+def _counterexample(finding: Finding, output: Output, deployment: Deployment) -> str:
+    """Return what refutes a claim: two datasets that differ by more."""
+    by = f"differ by an epsilon of {finding.text(output)}"
+    if math.isinf(finding.end):
+        by = "rule out every epsilon at this delta"
+    mechanism = ""
+    if deployment.is_about_any:
+        # Other users hold a third value only if there is one.
+        values = "three" if finding.answer.others == "third" else "two"
+        mechanism = f" of randomized response of {values} values"
+    return f"two datasets{mechanism}{_other_inputs(finding.answer.others)} {by}"
 
 
 def _other_inputs(others: str) -> str:

@@ -25,7 +25,6 @@ from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
-from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.progress import show_step
 from shufflebounds.randomizers.accuracy import Error
@@ -142,15 +141,7 @@ COLUMNS = (
     option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
     option("--items", WHOLE, "Number of different values that a user holds.", default=1),
     option("--attributes", WHOLE, "Number of such attributes of a user.", default=1, metavar="A"),
-    *USERS,
-    option(
-        "--dropout",
-        REAL,
-        "Largest share of the other users who do not report, 0 to below 1.",
-        default=0.0,
-        metavar="R",
-    ),
-    *("eps", "delta"),
+    *(*USERS, "eps", "delta"),
     rounds_option("--attributes"),
     option("--most-bits", REAL, "The most bits that a user may send in a round.", metavar="B"),
     option(
@@ -182,7 +173,7 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
     if (task["values"] is None) != numbers:
         raise ValueError("give either --values or --numbers")
     colluding = task.pop("colluding")
-    reporting = _reporting_users(task["n"], colluding, dropout)
+    reporting = honest_users(task["n"], colluding, dropout)
     ranking = rank(**{**task, "n": reporting}, progress=show_step)
     task |= {"colluding": colluding, "dropout": dropout, "n_reporting": reporting}
     cells = {column: [column.cell(x, ranking) for x in ranking.choices] for column in COLUMNS}
@@ -193,23 +184,14 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
         facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
         | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
-        claim=_ranking_claim(ranking, task),
+        claim=[_ranking_claim(ranking, task)],
+        fallback=_remains_of(ranking.best, task),
         legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
         warnings=warnings,
         bounds=tuple(dict.fromkeys(PROOF_BOUNDS[choice.proof] for choice in ranking.choices)),
         shown=None if every_row else range(min(MAX_ROWS, len(ranking.choices))),
     )
-
-
-def _reporting_users(n: int, colluding: int, dropout: float) -> int:
-    """Return the users who report and provide cover for each other."""
-    honest = honest_users(n, colluding)
-    validation.probability("dropout", dropout)
-    reporting = honest - math.ceil(dropout * honest)
-    if reporting < 1:
-        raise ValueError(f"dropout must leave a user who reports, got {dropout!r}")
-    return reporting
 
 
 def _preparations(ranking: Ranking) -> list[str]:
@@ -232,7 +214,7 @@ def _ranking_title(task: Mapping[str, Any]) -> str:
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
 
 
-def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
+def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> str:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
@@ -240,11 +222,10 @@ def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
     at = "" if best.is_gaussian else f" at eps0 = {outward(best.eps0.lower, up=False)}{each}"
-    return [
+    return (
         f"Best: {' '.join([best.name, *given])}{after}{way}{at}, certified by the "
-        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler.",
-        *_remains_of(best, task),
-    ]
+        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler."
+    )
 
 
 def _remains_of(choice: Choice, task: Mapping[str, Any]) -> list[str]:

@@ -17,17 +17,19 @@ from shufflebounds.curves.files import write_text
 CLAIM_MARGIN = 2e-4
 
 
+def is_verifiable(deployment: Deployment) -> bool:
+    """Return whether the program defines the reports."""
+    return deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
+
+
 def require_verifiable(deployment: Deployment) -> None:
     """Raise ValueError for claims that the program cannot check, before they are computed."""
-    is_known = deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
-    if not is_known:
+    if not is_verifiable(deployment):
         raise ValueError(
             f"--claim needs reports that verify/verify.py defines (matrix, "
-            f"{', '.join(claim_files.VERIFIED)}; of several only equal ones, no matrices, without "
-            f"--rate), got {deployment.name}"
+            f"{', '.join(claim_files.VERIFIED)}; in a joint no matrices and no rates), "
+            f"got {deployment.name}"
         )
-    if deployment.also:
-        raise ValueError("--claim needs rounds of one number of users: leave out --also")
 
 
 def write_claims(
@@ -40,17 +42,20 @@ def write_claims(
     the second program the room of `CLAIM_MARGIN` that its own bounds need.
     """
     mechanism = claim_files.described(deployment.randomizer)
-    n, rounds = deployment.honest, deployment.times
+    (n, rounds), *also = deployment.every_round
+    is_single = deployment.has_one_round
     assert mechanism is not None  # since `require_verifiable`
     end = {name: answer.enclosure.upper for name, answer in answers.items()}
     if math.isinf(end["blanket"]):
         raise ValueError("--claim must be left out: no epsilon is known to hold at this delta")
-    more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if rounds == 1 else (1.0, 1.0)
-    claims = [claim_files.upper("blanket", mechanism, n, delta, more * end["blanket"], rounds)]
-    if rounds == 1 and "reports" not in mechanism and end["best"] < end["blanket"]:
+    more, less = (1.0 + CLAIM_MARGIN, 1.0 - CLAIM_MARGIN) if is_single else (1.0, 1.0)
+    eps = more * end["blanket"]
+    claims = [claim_files.upper("blanket", mechanism, n, delta, eps, rounds, also)]
+    is_smaller = end["best"] < end["blanket"]
+    if is_single and claim_files.is_single_report(mechanism) and is_smaller:
         claims.append(claim_files.upper("all", mechanism, n, delta, more * end["best"]))
     pair = answers["lower"]
-    if rounds == 1 and pair.enclosure.lower > 0.0:
+    if is_single and pair.enclosure.lower > 0.0:
         eps = less * pair.enclosure.lower
         lower = claim_files.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
         claims += [] if lower is None else [lower]
@@ -60,5 +65,5 @@ def write_claims(
         f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
         for claim in claims
     ]
-    room = f"; each leaves {100.0 * CLAIM_MARGIN:g} % to a second program" if rounds == 1 else ""
+    room = f"; each leaves {100.0 * CLAIM_MARGIN:g} % to a second program" if is_single else ""
     return f"The file {path.name} claims epsilon = {', '.join(numbers)}{room}."

@@ -13,10 +13,10 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.deployment import Deployment
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OUTPUT, option, optional
+from shufflebounds.cli.options import OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
-from shufflebounds.cli.sent import question
+from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
 from shufflebounds.core.enclosure import PrecisionError, outward
@@ -49,8 +49,8 @@ MAX_ROWS = 11
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option("--start", NUMBER, "Where it begins.  [default: depends on the axis, such as n = 1000]"),
-    option("--stop", NUMBER, "Where it ends.  [default: depends on the axis, such as n = 100000]"),
+    option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]"),
+    option("--stop", NUMBER, "Where it ends.  [default: by the axis, n = 100000]"),
     option("--points", WHOLE, "Points along it.", default=50),
     option("--linear", bool, "Space them evenly, not geometrically."),
     option(
@@ -68,6 +68,15 @@ MAX_ROWS = 11
     ),
     option("--rtol", REAL, "Relative width, at most.", default=1e-4),
     option(
+        "--versus",
+        str,
+        "A further mechanism, such as 'krr k=20', to compare the best bounds, or each --bound; may "
+        "be repeated.",
+        multiple=True,
+        metavar="TEXT",
+        section=SENT,
+    ),
+    option(
         "-o --output", Target(), "CSV file to write.  [default: standard output]", section=OUTPUT
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
@@ -82,6 +91,7 @@ def curve(
     quantity: str,
     bound: tuple[str, ...],
     rtol: float,
+    versus: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
     **fixed: float | None,
@@ -96,34 +106,89 @@ def curve(
     """
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
-    first, last = AXIS_ENDS[x]
-    ends = first if start is None else start, last if stop is None else stop
-    axis = Axis(x, Grid(*ends, points, "linear" if linear else "geometric"))
-    # The best proven bound says nothing of Rényi divergences.
-    usual = [name for name in ("best", *PAIR_BOUNDS) if quantity in BOUNDS[name].quantities]
-    bounds = {name: BOUNDS[name] for name in bound or usual}
-    given = Setting(n=deployment.n, eps0=deployment.eps0, rounds=deployment.rounds).at(**fixed)
-    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
-    computed, capped = _settled_curves(
-        [
-            curves.compute(
-                CurveName(deployment.mechanism.type, "command line", name), specifications[name]
-            )
-            for name, _ in by_step(bounds)
-        ]
-    )
+    axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
+    compared = [deployment, *(_with_mechanism(deployment, text) for text in versus)]
+    if versus and not bound:
+        bound = ("blanket",) if quantity == "renyi" else ("best",)
+    settled = [
+        _settled_curves(_computed_curves(each, axis, quantity, bound, rtol, fixed, name))
+        for each, name in zip(compared, _experiments(compared), strict=True)
+    ]
+    computed = [curve for settled_curves, _ in settled for curve in settled_curves]
+    capped = dict.fromkeys(note for _, notes in settled for note in notes)
+    _write_files(computed, compared, output, plot)
     several = None if x == "rounds" else deployment.rounds or 1
-    _write_files(computed, deployment, output, plot)
-    written = [str(path) for path in (output, plot) if path is not None]
-    wrote = [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
     reply = Reply(
-        remarks=[*notes_on(replace(deployment, rounds=several)), *capped, *wrote],
+        remarks=[
+            *dict.fromkeys(
+                note for each in compared for note in notes_on(replace(each, rounds=several))
+            ),
+            *capped,
+            *_written_files(output, plot),
+        ],
         shortfall=_empty_points_error(computed),
     )
-    if output is not None:
-        return reply
+    return reply if output is not None else _printed_curves(reply, computed)
+
+
+def _with_mechanism(deployment: Deployment, text: str) -> Deployment:
+    """Return the same users with another mechanism, such as ``krr k=20``."""
+    return replace(deployment, mechanism=further_mechanism(text), messages=None)
+
+
+def _experiments(compared: Sequence[Deployment]) -> list[str]:
+    """Return what the curves of each mechanism are called; ValueError if two are the same."""
+    if len(compared) == 1:
+        return [compared[0].mechanism.type]
+    names = [replace(each, eps0=None).name for each in compared]
+    if len({*names}) < len(names):
+        raise ValueError(f"--versus must name other mechanisms, got {names[0]} among {names}")
+    return names
+
+
+def _axis(name: str, start: float | None, stop: float | None, points: int, spacing: str) -> Axis:
+    """Return the axis, with usual ends where none are given."""
+    first, last = AXIS_ENDS[name]
+    ends = first if start is None else start, last if stop is None else stop
+    return Axis(name, Grid(*ends, points, spacing))
+
+
+def _computed_curves(
+    deployment: Deployment,
+    axis: Axis,
+    quantity: str,
+    names: Sequence[str],
+    rtol: float,
+    fixed: Mapping[str, float | None],
+    experiment: str,
+) -> list[Curve]:
+    """Return the curves of the bounds by these names, or of the usual ones."""
+    usual = deployment.bounds(("best", *PAIR_BOUNDS), quantity)
+    bounds = {name: BOUNDS[name] for name in names} or usual
+    given = Setting(
+        n=deployment.n,
+        eps0=deployment.eps0,
+        rounds=deployment.rounds,
+        messages=deployment.messages,
+    ).at(**fixed)
+    specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
+    return [
+        curves.compute(CurveName(experiment, "command line", name), specifications[name])
+        for name, _ in by_step(bounds)
+    ]
+
+
+def _written_files(*paths: Path | None) -> list[str]:
+    """Return a sentence that names the files, if somebody reads it."""
+    written = [str(path) for path in paths if path is not None]
+    return [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
+
+
+def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
+    """Return the reply with the CSV or, in a terminal, with a table of some points."""
     if not sys.stdout.isatty():
         return replace(reply, document=_csv(computed))
+    points = len(computed[0].points)
     rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
     return replace(
         reply,
@@ -133,11 +198,14 @@ def curve(
 
 
 def _write_files(
-    computed: Sequence[Curve], deployment: Deployment, output: Path | None, plot: Path | None
+    computed: Sequence[Curve],
+    compared: Sequence[Deployment],
+    output: Path | None,
+    plot: Path | None,
 ) -> None:
     """Write the CSV file and the figure."""
     if plot is not None:
-        or_value_error(plot, lambda: _draw_curves(computed, plot))
+        or_value_error(plot, lambda: _draw_curves(computed, compared, plot))
     if output is not None:
         or_value_error(output, lambda: curves.write_all(computed, output))
 
@@ -151,7 +219,10 @@ def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
         bound = curve.specification.bound
         is_lower = bound.kind in (Kind.LOWER, Kind.CLASS_LOWER)
         answers = [curve.points[row].answer for row in rows]
-        columns[bound.label] = [
+        heading = bound.label
+        if heading in columns or len({x.specification.bound.name for x in computed}) == 1:
+            heading = f"{curve.specification.reports.mechanism}: {bound.label}"
+        columns[heading] = [
             ""
             if answer.shortfall
             else outward(
@@ -182,7 +253,7 @@ def _specifications(
             raise ValueError(
                 f"--{name} must be left out: the curve runs along {name}, from --start to --stop"
             )
-        if name not in (*QUANTITIES[quantity], *OPTIONAL, "eps0"):
+        if name not in (*QUANTITIES[quantity], *OPTIONAL, *deployment.sent.needs, "eps0"):
             raise ValueError(
                 f"--{name} must be left out: a curve of {quantity} does not depend on it"
             )
@@ -225,7 +296,10 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], compared: Sequence[Deployment], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    figures.draw(sheets.of_computed(computed, title(computed[0])), [path], titled=True)
+    heading = title(computed[0])
+    if len(compared) > 1:
+        heading = ", ".join(replace(each, eps0=None).name for each in compared)
+    figures.draw(sheets.of_computed(computed, heading), [path], titled=True)

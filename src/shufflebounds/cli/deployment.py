@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.base import Bound
+from shufflebounds.bounds.base import Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.parameters import parameters
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
 from shufflebounds.randomizers import registry
@@ -26,6 +28,12 @@ from shufflebounds.randomizers.mixed import Subsampled
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
+
+# Bounds that look at the shuffles of a protocol without being divergences of pairs.
+OTHER_BOUNDS_OF_SHUFFLES = {
+    *("best", "basic_composition", "advanced_composition", "optimal_composition"),
+    *("clone_advanced", "original"),
+}
 
 # Numbers of users and of rounds.
 Rounds: TypeAlias = tuple[int, int]
@@ -45,7 +53,15 @@ class UnequalRounds(Protocol):
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """Return the shuffles of each number of users; `n` is that of the first of them."""
-        return tuple(Shuffles(self.protocol, users, times) for users, times in self.rounds)
+        return tuple(
+            part._replace(times=part.times * times)
+            for users, times in self.rounds
+            for part in self.protocol.parts(users)
+        )
+
+    def of_lower_bounds(self) -> UnequalRounds:
+        """Return the same rounds of the protocol that lower bounds look at."""
+        return replace(self, protocol=self.protocol.of_lower_bounds())
 
     def pure_eps(self, rounds: int) -> float:
         """Return an ε at which δ is 0 over so many times all of the rounds."""
@@ -60,10 +76,38 @@ class UnequalRounds(Protocol):
         return replace(self, protocol=self.protocol.generic())
 
 
-def honest_users(n: int, colluding: int) -> int:
-    """Return the users who provide cover for each other; ValueError if none of `n` is left."""
-    most = validation.users(n) - 1
-    return n - validation.whole("colluding", colluding, minimum=0, maximum=most)
+def looks_at_shuffles(bound: Bound) -> bool:
+    """Return whether a bound looks at the shuffles that a protocol consists of, whatever they are.
+
+    Closed forms take n for the number of reports in a single shuffle.
+    """
+    return bound.is_divergence or bound.name in OTHER_BOUNDS_OF_SHUFFLES
+
+
+def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
+    """Return the users who provide cover for each other: ⌊n(1 − ``dropout``)⌋ − ``colluding``.
+
+    A share such as 0.1 is the decimal that is written, not the float next to it. Raises ValueError
+    if none of the `n` users is left.
+    """
+    reporting = math.floor(validation.users(n) * _kept_share(dropout))
+    if reporting < 1:
+        raise ValueError(f"dropout must leave a user who reports, got {dropout!r} of {n} users")
+    most = reporting - 1
+    return reporting - validation.whole("colluding", colluding, minimum=0, maximum=most)
+
+
+def registered_users(honest: int, colluding: int, dropout: float) -> int:
+    """Return the fewest users n of whom `honest_users` leaves `honest`."""
+    return math.ceil((honest + colluding) / _kept_share(dropout))
+
+
+def _kept_share(dropout: float) -> Fraction:
+    """Return 1 − ``dropout``; ValueError unless 0 <= dropout < 1."""
+    share = 1 - Fraction(repr(validation.finite("dropout", dropout)))
+    if not 0 < share <= 1:
+        raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
+    return share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +117,13 @@ class Deployment:
     A user sends ``k_joint`` reports together, each with probability ``rate`` (Poisson subsampling).
     ``eps0`` is that of all that a user sends in a round; it is None if what is sent fixes it.
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
-    them. ``colluding`` of the users provide no cover for others. ``also`` lists further rounds as
-    (number of users, number of rounds). ``messages`` is a setting of some protocols.
+    them. The share ``dropout`` of the users does not report, and ``colluding`` of the others
+    provide no cover. ``also`` lists further rounds as (number of users, number of rounds).
+    ``messages`` is a setting of some protocols.
     ``delta`` is that of the question, if it has one: the ends of some mechanisms are made for it.
 
     Raises ValueError for a number out of its range, for a mechanism's option beside a protocol, for
-    an ε₀ if none can be chosen, and if all users collude.
+    an ε₀ if none can be chosen, and if no user is left who provides cover.
     """
 
     mechanism: Description | Messages
@@ -87,6 +132,7 @@ class Deployment:
     eps0: float | None = None
     n: int | None = None
     colluding: int = 0
+    dropout: float = 0.0
     rounds: int | None = 1
     also: tuple[Rounds, ...] = ()
     messages: int | None = None
@@ -99,10 +145,10 @@ class Deployment:
             1 if self.rounds is None else self.rounds,
         )
         for n, rounds in (first, *self.also):
-            honest_users(n, self.colluding)
+            honest_users(n, self.colluding, self.dropout)
             validation.rounds(rounds)
-        if not self.sends_reports and (self.k_joint, self.rate, self.also) != (1, 1.0, ()):
-            raise ValueError("--k-joint, --rate and --also must be left out: they need a mechanism")
+        if not self.sends_reports and (self.k_joint, self.rate) != (1, 1.0):
+            raise ValueError("--k-joint and --rate must be left out: they need a named mechanism")
         if self.eps0 is not None:
             self.require_open_eps0()
 
@@ -110,6 +156,20 @@ class Deployment:
     def sends_reports(self) -> bool:
         """Whether users send reports of a mechanism to a shuffler, not messages of a protocol."""
         return not isinstance(self.mechanism, Messages)
+
+    @property
+    def is_about_any(self) -> bool:
+        """Whether nothing but ε₀ is known of the mechanism."""
+        return isinstance(self.sample, AnyMechanism)
+
+    @property
+    def has_local_privacy(self) -> bool:
+        """Whether users send reports, so that their ε₀ is what remains without the shuffler."""
+        return self.sends_reports or self.is_about_any
+
+    def label(self, bound: str) -> str:
+        """Return the label of the bound by that name."""
+        return self.sample.seen.labels.get(bound) or BOUNDS[bound].label
 
     @cached_property
     def sent(self) -> Reports | Messages:
@@ -126,6 +186,10 @@ class Deployment:
 
     def require_open_eps0(self) -> None:
         """Raise ValueError if no ε₀ can be chosen."""
+        if self.has_own_eps0 and not self.sends_reports:
+            raise ValueError(
+                f"{self.sent.label(Setting())} has no eps0 to choose: its own options set its noise"
+            )
         if self.has_own_eps0:
             label = self.sent.label(Setting())
             raise ValueError(f"eps0 must be left out: {label} has its own, or none")
@@ -185,13 +249,13 @@ class Deployment:
     def honest(self) -> int:
         """The users who provide cover for each other; the n of every bound."""
         assert self.n is not None
-        return self.n - self.colluding
+        return honest_users(self.n, self.colluding, self.dropout)
 
     @property
     def every_round(self) -> tuple[Rounds, ...]:
         """Honest users and rounds, for a question that fixes both."""
         assert self.rounds is not None
-        more = ((n - self.colluding, rounds) for n, rounds in self.also)
+        more = ((honest_users(n, self.colluding, self.dropout), times) for n, times in self.also)
         return ((self.honest, self.rounds), *more)
 
     @property
@@ -210,27 +274,43 @@ class Deployment:
         rounds = 1 if self.also else self.rounds
         return Setting(n=self.honest, eps0=self.eps0, rounds=rounds, **target)
 
-    def bounds(self, names: Iterable[str]) -> dict[str, Bound]:
-        """Return the bounds among these names that say something of what is sent."""
-        known = {name: BOUNDS[name] for name in names}
-        if not self.has_eps0:
-            known = {name: bound for name, bound in known.items() if bound.knows_mechanism}
-        if self.sends_reports:
-            return known
-        parts = [part.protocol for part in self.protocol.parts(self.honest)]
-        has_bound = {
-            "best": all(isinstance(part, SingleMessage) for part in parts),
-            "blanket": True,
-            "lower": all(part.of_lower_bounds().lower_candidates() for part in parts),
-            "stronger_clone": len(parts) == 1,
+    def bounds(self, names: Iterable[str], quantity: str = "epsilon") -> dict[str, Bound]:
+        """Return the bounds among these names that say something of a quantity of what is sent."""
+        bounds = (BOUNDS[name] for name in names)
+        return {
+            bound.name: bound
+            for bound in bounds
+            if quantity in bound.quantities
+            and (bound.knows_mechanism or self.has_eps0)
+            and (self.is_single_shuffle or looks_at_shuffles(bound))
+            and (self.sends_reports or self._says_something(bound, quantity))
         }
-        return {name: bound for name, bound in known.items() if has_bound[name]}
+
+    @property
+    def is_single_shuffle(self) -> bool:
+        """Whether a round is one shuffle of n reports, as closed forms assume."""
+        return self.sends_reports and not self.also
+
+    def _says_something(self, bound: Bound, quantity: str) -> bool:
+        """Return whether a bound says something of messages that another one does not."""
+        parts = [part.protocol for part in self.sample.parts(validation.MAX_USERS)]
+        if bound.kind is Kind.LOWER:
+            # Different shuffles may have their largest Rényi divergence in different directions.
+            has_direction = quantity != "renyi" or len(parts) == 1
+            return has_direction and all(x.of_lower_bounds().lower_candidates() for x in parts)
+        if bound.name == "best":  # the blanket, unless there are randomizers
+            return all(isinstance(part, SingleMessage) for part in parts)
+        if bound.name == "stronger_clone" and self.is_about_any:  # the blanket
+            return False
+        # ε₀ is that of all parts together.
+        return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(parts) == 1)
 
     def facts(self, **target: Any) -> dict[str, Any]:
         """Return the first keys of an answer in JSON; an infinite ε₀ is null."""
         facts: dict[str, Any] = {"version": __version__}
         if isinstance(self.mechanism, Messages):
-            facts |= {"protocol": self.mechanism.type, "parameters": self._parameters}
+            kind = "mechanism" if self.is_about_any else "protocol"
+            facts |= {kind: self.mechanism.type, "parameters": self._parameters}
         else:
             facts |= {"mechanism": self.mechanism.type, "parameters": self._parameters}
             facts |= {"k_joint": self.k_joint, "rate": self.rate}
@@ -240,10 +320,12 @@ class Deployment:
             eps0 = self.sample.eps0
             facts["eps0"] = None if eps0 == math.inf else eps0
         facts |= {"seen": self.sample.seen.name, "covered": self.sample.covered or "all users"}
+        unreliable: dict[str, Any] = {"colluding": self.colluding}
+        unreliable |= {"dropout": self.dropout} if self.dropout else {}
         if self.n is None:
-            facts |= {**target, "colluding": self.colluding}
+            facts |= {**target, **unreliable}
         else:
-            facts |= {"n": self.n, "colluding": self.colluding, "n_honest": self.honest, **target}
+            facts |= {"n": self.n, **unreliable, "n_honest": self.honest, **target}
         facts |= {"rounds": self.rounds} if self.rounds else {}
         return facts | ({"also": [list(rounds) for rounds in self.also]} if self.also else {})
 
@@ -289,13 +371,24 @@ class Deployment:
 
     def title(self, *target: str) -> str:
         """Return the first line of an answer: what is sent, users, rounds and the target."""
-        users = []
-        if self.n is not None:
-            colluding = f" ({self.colluding} of them colluding)" if self.colluding else ""
-            users = [f"n = {self.n} {'user' if self.n == 1 else 'users'}{colluding}"]
+        return ", ".join(filter(None, [self.name, self.users_text, self.rounds_text, *target]))
+
+    @property
+    def users_text(self) -> str:
+        """The number of users, and who of them provides no cover; empty if it is sought."""
+        if self.n is None:
+            return ""
+        fewer = [f"{100 * self.dropout:.15g} % of them drop out"] if self.dropout else []
+        fewer += [f"{self.colluding} of them colluding"] if self.colluding else []
+        unreliable = f" ({', '.join(fewer)})" if fewer else ""
+        return f"n = {self.n} {'user' if self.n == 1 else 'users'}{unreliable}"
+
+    @property
+    def rounds_text(self) -> str:
+        """The numbers of rounds; empty for a single round, or if it is sought."""
         rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
         rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
-        return ", ".join([self.name, *users, *rounds, *target])
+        return ", ".join(rounds)
 
 
 def shown_eps0(eps0: float | None) -> str:

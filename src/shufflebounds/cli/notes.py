@@ -94,9 +94,10 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
     ]
     if not deployment.bounds(["lower"]):
         notes.append("There is no lower bound, since no pair of datasets is known.")
-    if deployment.times > 1:
+    if not deployment.has_one_round:
+        rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
         notes.append(
-            f"The {deployment.times} rounds are separate, with fresh randomness. The blanket "
+            f"{rounds} are separate, with fresh randomness. The {deployment.label('blanket')} "
             "covers everything published together."
         )
     return notes
@@ -163,15 +164,23 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
 
 
 def _notes_on_users(deployment: Deployment) -> list[str]:
-    if not deployment.colluding:
-        return []
     # If n is sought, the answer is a number of users.
-    counted = "" if deployment.n is not None else " and counted in the answers"
-    return [
-        f"Users who collude, {deployment.colluding} here{counted}, work with the observer, drop "
-        "out or break the protocol. They provide no cover for others: the answers are for the "
-        "remaining users, whoever these are."
-    ]
+    is_counted = deployment.n is None
+    notes = []
+    if deployment.dropout:
+        reporting = "of the answers" if is_counted else f"of {deployment.n} users"
+        notes.append(
+            f"The share {deployment.dropout!r} of the users drops out: {reporting}, "
+            f"n(1 - {deployment.dropout!r}) report, rounded down."
+        )
+    if deployment.colluding:
+        counted = " and counted in the answers" if is_counted else ""
+        notes.append(
+            f"Users who collude, {deployment.colluding} here{counted}, work with the observer, "
+            "drop out or break the protocol. They provide no cover for others: the answers are for "
+            "the remaining users, whoever these are."
+        )
+    return notes
 
 
 def _notes_on_rounds(deployment: Deployment) -> list[str]:

@@ -146,10 +146,16 @@ OPTIONS: Mapping[str, Option] = {
     "colluding": option(
         "--colluding",
         WHOLE,
-        "Number of users who collude, drop out or break the protocol. They provide no cover for "
-        "others.",
+        "Number of users who collude or break the protocol. They provide no cover for others.",
         default=0,
         metavar="M",
+    ),
+    "dropout": option(
+        "--dropout",
+        REAL,
+        "Share of the n users who drop out: n(1 - SHARE), rounded down, report, less M.",
+        default=0.0,
+        metavar="SHARE",
     ),
     "eps": option("--eps", REAL, "Privacy loss (natural logarithm), at least 0.", required=True),
     "delta": option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),
@@ -180,7 +186,7 @@ OPTIONS: Mapping[str, Option] = {
         section=OUTPUT,
     ),
 }
-USERS = ("n", "colluding")
+USERS = ("n", "colluding", "dropout")
 REPLY = ("json", "explain", "report")
 
 

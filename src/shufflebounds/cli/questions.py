@@ -62,8 +62,7 @@ class Question:
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
     claimed, and ``rows`` explain each bound. ``exceptions`` are the sentences on numbers that say
     something else, by the bound and the number. The ``safe`` end of an upper bound may be claimed.
-    With ``messages``, users may send the messages of a protocol, and `training_reply` answers about
-    training.
+    With ``has_training``, the command also answers about training, by `training_reply`.
     """
 
     name: str
@@ -78,7 +77,7 @@ class Question:
     exceptions: Mapping[tuple[str, float], str] = field(default_factory=dict)
     sought: str = ""
     safe: End = "upper"
-    messages: bool = False
+    has_training: bool = False
 
     def command(self) -> click.Command:
         """Return the command that asks the question."""
@@ -86,7 +85,7 @@ class Question:
         decorate = question(
             *self.options,
             *REPLY,
-            training=self.training_reply if self.messages else None,
+            training=self.training_reply if self.has_training else None,
             rows=rows,
             name=self.name,
             help=self.help,
@@ -121,9 +120,9 @@ class Question:
         text = output.text(claimed, up=self.safe == "upper")
         facts = {name: plain_answer(answer) for name, answer in answers.items()}
         former = {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
-        table = table_of_bounds(answers, ends, self.column, output)
+        table = table_of_bounds(answers, ends, self.column, deployment.label, output)
         rows = {
-            label(name): self.rows[name].format(seen=deployment.sample.seen.name)
+            deployment.label(name): self.rows[name].format(seen=deployment.sample.seen.name)
             for name in answers
         }
         delta = claimed if self.name == "delta" else target.get("delta")
@@ -132,15 +131,15 @@ class Question:
         eps = claimed if self.name == "epsilon" else target.get("eps")
         large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
         untried = untried_bound(deployment)
-        shortfall = _wide_answers_error(answers)
+        shortfall = _wide_answers_error(answers, deployment)
+        claim = self._claim(deployment, numbers, text)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
             facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
             table=table,
-            claim=[
-                *self._claim(deployment, numbers, text),
-                *self._without_shuffler(deployment, claimed, delta, delta_text),
-            ],
+            claim=claim,
+            headline=f"{claim[0].removesuffix('.')} ({self.wording.format(**target)})",
+            fallback=self._without_shuffler(deployment, claimed, delta, delta_text),
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
             notes=[*notes_on(deployment), *untried, *large, *notes],
             warnings=[*warnings(deployment), *untried, *large, *more_warnings],
@@ -164,7 +163,7 @@ class Question:
         self, deployment: Deployment, claimed: float, delta: float | None, delta_text: str
     ) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
-        if not deployment.sends_reports:
+        if not deployment.has_local_privacy:
             return []
         eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
         rounds = claimed if self.sought == "rounds" else deployment.times
@@ -174,9 +173,13 @@ class Question:
         return without_shuffler(eps0, rounds)
 
 
-def _wide_answers_error(answers: Mapping[str, Answer]) -> PrecisionError | None:
+def _wide_answers_error(
+    answers: Mapping[str, Answer], deployment: Deployment
+) -> PrecisionError | None:
     """Return the error that names the bounds whose answers are too wide; None if there is none."""
-    wide = [(label(name), answer) for name, answer in answers.items() if answer.shortfall]
+    wide = [
+        (deployment.label(name), answer) for name, answer in answers.items() if answer.shortfall
+    ]
     if not wide:
         return None
     sentences = "; ".join(f"{name}: {answer.shortfall}" for name, answer in wide)
@@ -216,7 +219,7 @@ epsilon = Question(
         ("blanket", math.inf): "No epsilon is known to hold at this delta.",
         ("lower", math.inf): "Two datasets rule out every epsilon at this delta.",
     },
-    messages=True,
+    has_training=True,
 ).command()
 
 delta = Question(
@@ -235,7 +238,7 @@ delta = Question(
     column="delta (probability)",
     claim="You can claim delta = {}{for_whom}.",
     rows=DIVERGENCE_ROWS,
-    messages=True,
+    has_training=True,
 ).command()
 
 renyi = Question(
@@ -249,7 +252,7 @@ renyi = Question(
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
-    claim="You can claim a Renyi divergence of {}.",
+    claim="You can claim a Renyi divergence of {}{for_whom}.",
     rows={
         "blanket": "the {seen} are (order, this)-RDP; you can claim it.",
         "lower": DIVERGENCE_ROWS["lower"],
@@ -278,7 +281,7 @@ eps0 = Question(
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column=f"eps0 (natural{KEPT_SPACE}log)",
-    claim="You can deploy eps0 = {}.",
+    claim="You can deploy eps0 = {}{for_whom}.",
     rows={
         "best": "the largest proven to meet the target; you can deploy it.",
         "blanket": "with this eps0 the target is met; you can deploy it.",
@@ -303,14 +306,14 @@ users = Question(
     Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
     options=(
-        *("eps0", "eps", "delta", "colluding", "rounds"),
+        *("eps0", "eps", "delta", "colluding", "dropout", "rounds"),
         rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
     ),
     solve=solutions.solve_users,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="users",
-    claim="{} users are enough.",
+    claim="{} users are enough{for_whom}.",
     rows={
         "best": "the fewest proven to be enough.",
         "blanket": "this many users are enough.",
@@ -334,7 +337,7 @@ rounds = Question(
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="rounds",
-    claim="You can run {} rounds.",
+    claim="You can run {} rounds{for_whom}.",
     rows={
         "best": "the most proven to meet the target; you can run them.",
         "blanket": "this many rounds together meet the target; you can run them.",

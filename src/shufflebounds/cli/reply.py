@@ -47,19 +47,23 @@ class Reply:
     """The answer to a question.
 
     ``facts`` is the object of the JSON, to which the notes are added. ``claim`` has the sentences
-    on what may be claimed. ``legend`` explains rows and columns. ``warnings`` are those of the
-    notes that are always printed, up to their first sentence. ``bounds`` name the theorems that a
-    report lists. The ``deployment`` is that of a question about one; other questions are about
-    shuffled reports. ``sections`` of a list have their paragraphs by their heading. A ``document``,
-    such as a CSV file, is printed as it is, and ``remarks`` go to standard error. ``shown`` are the
-    rows of the table that are printed, if not all. The first sentence of the claim is bold, and has
-    the ``color``, in a terminal. A ``shortfall`` is raised after the rest is printed.
+    on what may be claimed, and ``fallback`` those on what is left if the shuffler fails. A report
+    has the ``headline`` as its title, by default the first sentence of the claim. ``legend``
+    explains rows and columns. ``warnings`` are those of the notes that are always printed, up to
+    their first sentence. ``bounds`` name the theorems that a report lists. The ``deployment`` is
+    that of a question about one; other questions are about shuffled reports. ``sections`` of a list
+    have their paragraphs by their heading. A ``document``, such as a CSV file, is printed as it is,
+    and ``remarks`` go to standard error. ``shown`` are the rows of the table that are printed, if
+    not all. The first sentence of the claim is bold, and has the ``color``, in a terminal. A
+    ``shortfall`` is raised after the rest is printed.
     """
 
     title: str = ""
     facts: Mapping[str, Any] | list[Any] = field(default_factory=dict)
     table: Table = field(default_factory=dict)
     claim: Sequence[str] = ()
+    fallback: Sequence[str] = ()
+    headline: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
@@ -106,7 +110,7 @@ class Reply:
 
     def _emphasized_claim(self) -> str:
         """The claim, whose first sentence stands out in a terminal."""
-        text = wrapped(" ".join(self.claim))
+        text = wrapped(" ".join([*self.claim, *self.fallback]))
         # Lines are broken at spaces, each of which becomes a line feed.
         end = len(self.claim[0]) if self.claim else 0
         return f"{click.style(text[:end], bold=True, fg=self.color)}{text[end:]}" if end else text

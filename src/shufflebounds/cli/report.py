@@ -10,24 +10,50 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shufflebounds._version import __version__
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.cli.notes import without_shuffler
+from shufflebounds.cli.tables import aligned, is_numeric
 from shufflebounds.protocols.base import REPORTS
 
 if TYPE_CHECKING:
+    from shufflebounds.cli.deployment import Deployment
     from shufflebounds.cli.reply import Reply
 
-# Parts of a page: their HTML tag, and a text, the items of a list or the rows of a table.
+# Parts of a page: what they are, and a text, the items of a list or the rows of a table.
 Page: TypeAlias = list[tuple[str, Any]]
 
-STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em;"
-    "overflow-wrap:anywhere}"
-    "table{display:block;overflow:auto;overflow-wrap:normal}"
-    "td,th{text-align:left;padding:.2em 1em .2em 0}"
-    "pre{overflow-x:auto;background:#f4f4f4;padding:1em}"
-)
+# Rows of a table that are not folded.
+MAX_ROWS = 10
+# Styles of the page. On paper, tables and commands are broken, as nobody can scroll there.
+STYLE = """
+body{font:16px/1.5 sans-serif;max-width:50em;margin:2em auto;padding:0 1em;overflow-wrap:anywhere}
+h1{font-size:1.6em;line-height:1.25;border-left:.3em solid;padding-left:.5em}
+h1.proven{color:#14663a}h1.refuted{color:#a80f24}h1.open{color:#7a5200}
+h2{font-size:1.15em;margin:1.8em 0 .4em}
+table{display:block;overflow-x:auto;overflow-wrap:normal;border-collapse:collapse}
+td,th{text-align:left;vertical-align:bottom;padding:.2em 1em .2em 0}
+tr+tr{border-top:1px solid #ccc}
+td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
+td.number{white-space:pre}
+code{white-space:nowrap}
+pre{overflow-x:auto;background:#f4f4f4;padding:1em}
+pre.command{white-space:pre-wrap}
+pre.command code{display:inline-block;max-width:100%;white-space:pre-wrap}
+summary{cursor:pointer;margin:.6em 0}
+@media print{
+body{font-size:10pt;max-width:none;margin:0;padding:0}
+table{display:table;font-size:9pt}
+pre{white-space:pre-wrap;padding:0;background:none}
+h2{break-after:avoid}tr,pre.command{break-inside:avoid}
+details:not([open]){display:none}
+}
+"""
+# Beginnings of a headline that have a colour.
+VERDICTS = ("proven", "refuted", "open")
 # Characters that Markdown does not print as they stand: marks, underscores that are not within a
 # word, and the start of a heading or a list.
 MARKUP = re.compile(r"[\\`*\[<>&|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[-+#=]")
+# An option of a command within a text.
+OPTION = re.compile(r"(?<!\S)--[a-z][\w-]*")
 
 
 def report(reply: Reply, command: str, suffix: str) -> str:
@@ -35,10 +61,11 @@ def report(reply: Reply, command: str, suffix: str) -> str:
     parts = [part for part in _report_parts(reply, command) if part[1]]
     if suffix == ".md":
         return "\n\n".join(_markdown_part(*part) for part in parts) + "\n"
+    title = escape(f"{parts[0][1]} {parts[1][1]}")
     head = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(parts[0][1])}</title><style>{STYLE}</style></head><body>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body>"
     )
     return "\n".join([head, *(_html_part(*part) for part in parts), "</body></html>"]) + "\n"
 
@@ -46,18 +73,18 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 def _report_parts(reply: Reply, command: str) -> Page:
     deployment, digest = reply.deployment, hashlib.sha256(f"{reply.json}\n".encode()).hexdigest()
     seen = REPORTS if deployment is None else deployment.sample.seen
-    remains = "nothing protects a user's value"
-    if deployment is None or deployment.has_eps0:
-        remains = "the guarantee degrades to the eps0 of all that a user sends"
-    elif deployment.gaussian_noise is not None:
-        remains = "the guarantee degrades to the epsilon, at the same delta, of a user's reports"
-    bounds = [BOUNDS[name] for name in reply.bounds]
+    theorems = [
+        f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
+        for bound in (BOUNDS[name] for name in reply.bounds)
+    ]
+    subject = f": {deployment.name}" if deployment else ""
     return [
-        ("h1", f"Privacy of {seen.name}{f': {deployment.name}' if deployment else ''}"),
+        ("headline", reply.headline or reply.claim[0]),
+        ("p", f"Privacy of {seen.name}{subject}"),
+        ("p", " ".join(reply.claim[1:])),
         ("h2", "Question and answer"),
-        ("p", reply.title),
-        ("answer", reply.claim),
-        ("table", [tuple(reply.table), *zip(*reply.table.values(), strict=True)]),
+        *_question(reply),
+        *_tables(reply),
         ("ul", reply.legend_lines),
         (
             "p",
@@ -70,54 +97,99 @@ def _report_parts(reply: Reply, command: str) -> Page:
             [
                 "Neighbouring datasets differ in the replacement of one user's value.",
                 "All users run the stated mechanism with their own randomness. Those who do not, "
-                "or who collude with the observer, provide no cover for others: the option "
-                "--colluding subtracts them from n.",
+                "or who collude with the observer, provide no cover for others: the options "
+                "--colluding and --dropout subtract them from n.",
                 seen.observer,
-                f"If {seen.hidden_by} fails, {remains}.",
                 "Not covered: anything a user sends outside the protocol, and errors of the "
                 "software that implements it.",
                 *reply.notes,
             ],
         ),
-        ("h2", "Theorems"),
-        (
-            "ul",
-            [f"{bound.label}: {seen.sources.get(bound.name, bound.source)}." for bound in bounds],
-        ),
-        ("p", "docs/engine.md proves how they are evaluated, and every error term."),
+        ("h2", f"Without {seen.hidden_by}"),
+        ("p", _what_remains(reply, seen.hidden_by)),
         ("h2", "How to verify"),
         (
             "p",
             f"Run this with shufflebounds {__version__}; it prints the object below, whose SHA-256 "
             f"is {digest}:",
         ),
-        ("pre", f"{command} --json | sha256sum"),
+        ("command", f"{command} --json | sha256sum"),
         (
             "p",
             "For the reports that docs/verification.md lists, shufflebounds epsilon --claim FILE "
             "writes claims that verify/verify.py proves again, a program that shares no code with "
             "the library.",
         ),
-        ("details", reply.json),
+        ("h2", "Theorems"),
+        ("ul", theorems[:MAX_ROWS]),
+        (f"{len(theorems[MAX_ROWS:])} more theorems", theorems[MAX_ROWS:]),
+        ("p", "docs/engine.md proves how they are evaluated, and every error term."),
+        ("object", reply.json),
     ]
+
+
+def _question(reply: Reply) -> Page:
+    """Return the question and, of a deployment, a list of its parts."""
+    deployment = reply.deployment
+    if deployment is None:
+        return [("p", reply.title)]
+    kind = "Mechanism" if deployment.sends_reports else "Protocol"
+    lines = {
+        kind: deployment.name,
+        "Users": deployment.users_text,
+        "Who provides cover": _cover(deployment),
+        "Rounds": deployment.rounds_text,
+    }
+    return [("p", reply.title), ("ul", [f"{key}: {text}" for key, text in lines.items() if text])]
+
+
+def _cover(deployment: Deployment) -> str:
+    """Return how many users provide cover, unless all do."""
+    is_less = deployment.n is not None and deployment.honest < deployment.n
+    return f"{deployment.honest} users" if is_less else ""
+
+
+def _tables(reply: Reply) -> Page:
+    """Return the rows that matter most and, if there are more, all of them."""
+    rows = list(zip(*reply.table.values(), strict=True))
+    shown = (range(len(rows)) if reply.shown is None else reply.shown)[:MAX_ROWS]
+    head = tuple(reply.table)
+    most_important = ("table", [head, *(rows[i] for i in shown)])
+    if len(shown) == len(rows):
+        return [most_important]
+    return [most_important, (f"all {len(rows)} rows", [head, *rows])]
+
+
+def _what_remains(reply: Reply, hidden_by: str) -> str:
+    """Return what is left if what hides the sender fails."""
+    deployment = reply.deployment
+    if reply.fallback or deployment is None:
+        return " ".join(reply.fallback)
+    if not deployment.has_eps0:
+        return f"If {hidden_by} fails, nothing protects a user's value."
+    if deployment.has_local_privacy and deployment.rounds is not None:
+        return " ".join(without_shuffler(deployment.sample.eps0, deployment.times))
+    return f"If {hidden_by} fails, the guarantee degrades to the eps0 of all that a user sends."
 
 
 def _markdown_part(tag: str, content: Any) -> str:
     match tag:
-        case "h1" | "h2":
-            return f"{'#' * int(tag[1])} {_escaped(content)}"
-        case "answer":
-            return " ".join([f"**{_escaped(content[0])}**", *map(_escaped, content[1:])])
+        case "headline":
+            return f"# {_escaped(content)}"
+        case "h2":
+            return f"## {_escaped(content)}"
         case "ul":
             return "\n".join(f"- {_escaped(item)}" for item in content)
         case "table":
             lines = [f"| {' | '.join(map(_escaped, row))} |" for row in content]
             return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
-        case "pre" | "details":
+        case "command" | "object":
             # The content may itself hold a line of backticks.
             fence = max(["```", *(f"{run}`" for run in re.findall("`+", content))], key=len)
             return f"{fence}\n{content}\n{fence}"
-    return _escaped(content)
+        case "p":
+            return _escaped(content)
+    return f"{_escaped(tag.capitalize())}:\n\n{_markdown_part(_kind(content), content)}"
 
 
 def _escaped(text: str) -> str:
@@ -125,22 +197,60 @@ def _escaped(text: str) -> str:
     return MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
+def _kind(folded: Sequence[Any]) -> str:
+    """Return whether what is folded is a list of texts or a table."""
+    return "ul" if isinstance(folded[0], str) else "table"
+
+
 def _html_part(tag: str, content: Any) -> str:
     match tag:
-        case "answer":
-            tag, sentences = "p", [f"<strong>{escape(content[0])}</strong>"]
-            inner = " ".join([*sentences, *map(escape, content[1:])])
+        case "headline":
+            verdict = content.partition(":")[0].casefold()
+            kind = f' class="{verdict}"' if verdict in VERDICTS else ""
+            return f"<h1{kind}>{_html_text(content)}</h1>"
+        case "p" | "h2":
+            return f"<{tag}>{_html_text(content)}</{tag}>"
         case "ul":
-            inner = "".join(f"<li>{escape(item)}</li>" for item in content)
-        case "details":  # The object of a ranking is pages long.
-            inner = f"<summary>The object</summary><pre>{escape(content)}</pre>"
+            return f"<ul>{''.join(f'<li>{_html_text(item)}</li>' for item in content)}</ul>"
         case "table":
-            head, *body = content
-            inner = "".join([_html_row("th", head), *(_html_row("td", row) for row in body)])
-        case _:
-            inner = escape(content)
-    return f"<{tag}>{inner}</{tag}>"
+            return _html_table(content)
+        case "command":
+            # Lines break between words alone, not at the hyphens of an option.
+            words = " ".join(f"<code>{escape(word)}</code>" for word in content.split(" "))
+            return f'<pre class="command">{words}</pre>'
+        case "object":  # The object of a ranking is pages long.
+            return _folded("The object", f"<pre>{escape(content)}</pre>")
+    return _folded(tag.capitalize(), _html_part(_kind(content), content))
 
 
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+def _folded(summary: str, inner: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>{inner}</details>"
+
+
+def _html_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, whose columns of numbers have their decimal points below each other."""
+    head, *body = rows
+    columns = list(zip(*body, strict=True))
+    kinds = [' class="number"' if is_numeric(cells) else "" for cells in columns]
+    cells = [[_padded(cell) for cell in aligned(x)] if is_numeric(x) else x for x in columns]
+    lines = [_html_row("td", row, kinds) for row in zip(*cells, strict=True)]
+    return f"<table>{_html_row('th', head, kinds)}{''.join(lines)}</table>"
+
+
+def _padded(cell: str) -> str:
+    """Return an aligned number with spaces as wide as digits and as the decimal point."""
+    number = cell.rstrip()
+    padding = "\N{FIGURE SPACE}" * (len(cell) - len(number))
+    if padding and "." not in number:
+        padding = padding.replace("\N{FIGURE SPACE}", "\N{PUNCTUATION SPACE}", 1)
+    return number.replace(" ", "\N{FIGURE SPACE}") + padding
+
+
+def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
+    row = zip(cells, kinds, strict=True)
+    return f"<tr>{''.join(f'<{tag}{kind}>{_html_text(cell)}</{tag}>' for cell, kind in row)}</tr>"
+
+
+def _html_text(text: str) -> str:
+    """Return a text in which options of commands are not broken at their hyphens."""
+    return OPTION.sub(r"<code>\g<0></code>", escape(text))

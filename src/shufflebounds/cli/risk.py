@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.accounting.profile import SampledProfile, profile
+from shufflebounds.accounting.composition import Composed, affordable_suprema, compose
+from shufflebounds.accounting.profile import SampledProfile, profile_of_composed
+from shufflebounds.bounds.base import Kind
+from shufflebounds.bounds.divergences import compared_pairs, compose_pairs
 from shufflebounds.cli.answers import (
-    MAX_COMPOSED_PAIRS,
     PAIR_BOUNDS,
     End,
     label,
     opposite,
-    pairs_of_rounds,
     safe_end,
 )
 from shufflebounds.cli.deployment import Deployment
@@ -30,8 +30,8 @@ from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -111,7 +111,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
 
 
 @question(
-    *("eps0", *USERS, "rounds"),
+    *("eps0", *USERS, "rounds", "also"),
     option(
         "--false-positives",
         REAL,
@@ -145,13 +145,17 @@ def risk(
     risks = _with_best(risks, deployment)
     if plot is not None:
         or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
-    table = _risk_table(risks, rates, output)
+    table = _risk_table(risks, rates, deployment, output)
+    covered = deployment.sample.covered
+    whom = f" on {covered}; on others it may have more" if covered else ""
     return Reply(
         title=deployment.title(),
         facts=deployment.facts() | _risk_facts(risks, rates),
         table=table,
-        claim=[f"You can claim that no attack has an advantage above {table['advantage'][0]}."],
-        legend={label(name): ROWS[name] for name in risks} | COLUMN_MEANINGS,
+        claim=[
+            f"You can claim that no attack has an advantage above {table['advantage'][0]}{whom}."
+        ],
+        legend={deployment.label(name): ROWS[name] for name in risks} | COLUMN_MEANINGS,
         notes=[ATTACK, *([] if is_symmetric else [ASYMMETRY]), *notes_on(deployment)],
         warnings=warnings(deployment),
         bounds=tuple(risks),
@@ -162,40 +166,61 @@ def risk(
 
 def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[str, Risk], bool]:
     """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
-    bounds, n, rounds = deployment.bounds(PAIR_BOUNDS), deployment.honest, deployment.times
-    pairs = {name: pairs_of_rounds(bound, deployment) for name, bound in bounds.items()}
-    symmetric = tuple(pair for pair in pairs["lower"] if pair.decomposition.is_symmetric())
-    # Any of them is a lower bound; those that tell the inputs apart best come first.
-    pairs["lower"] = (symmetric or pairs["lower"])[:MAX_COMPOSED_PAIRS]
-    risks = {
-        name: Risk([_pair_profile(pair.decomposition, n, rounds, rtol) for pair in pairs[name]])
-        for name, _ in by_step(bounds)
-    }
-    return risks, bool(symmetric)
+    risks, is_symmetric = {}, True
+    for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
+        protocol = bound.seen(deployment.protocol)
+        protocol = protocol.of_lower_bounds() if bound.kind is Kind.LOWER else protocol
+        parts = _all_shuffles(protocol, deployment)
+        assert bound.candidates is not None
+        choices = compared_pairs(bound.kind, bound.candidates, parts)
+        if bound.kind is Kind.LOWER:
+            # Any of them is a lower bound; those that tell the inputs apart best come first.
+            symmetric = [pairs_by_part for pairs_by_part in choices if _is_symmetric(pairs_by_part)]
+            choices, is_symmetric = symmetric or choices, bool(symmetric)
+        composed = [compose_pairs(pairs_by_part, parts) for pairs_by_part in choices]
+        risks[name] = Risk([_profile(rounds, rtol) for rounds in composed])
+    return risks, is_symmetric
 
 
-def _pair_profile(pair: Decomposition, n: int, rounds: int, rtol: float | None) -> SampledProfile:
-    """Return the profile of a pair, with an advantage of relative width `rtol` if possible."""
+def _all_shuffles(protocol: Protocol, deployment: Deployment) -> list[Shuffles]:
+    """Return the shuffles of all rounds of a protocol."""
+    rounds = deployment.setting().rounds or 1
+    parts = protocol.parts(deployment.honest)
+    return [part._replace(times=part.times * rounds) for part in parts]
+
+
+def _is_symmetric(pairs_by_part: Sequence[Sequence[Candidate]]) -> bool:
+    """Return whether both orders of every pair are alike."""
+    return all(x.decomposition.is_symmetric() for pairs in pairs_by_part for x in pairs)
+
+
+def _profile(composed: Composed, rtol: float | None) -> SampledProfile:
+    """Return the profile of rounds, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
-    curve = profile(pair, n, rounds=rounds, density=density)
+    curve = profile_of_composed(composed, density=density)
     while rtol is not None and curve.advantage().relative_width > rtol and density < MAX_DENSITY:
         # The width falls with the square.
         density = min(2.0 * density, MAX_DENSITY)
         try:
-            curve = profile(pair, n, rounds=rounds, density=density)
+            curve = profile_of_composed(composed, density=density)
         except PrecisionError:
             break
     return curve
 
 
 def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
-    """Return the risks after the best proven one, which may be that of the blankets."""
-    randomizer, n, rounds = deployment.randomizer, deployment.honest, deployment.times
+    """Return the risks of reports after the best proven one, which may be that of the blankets."""
+    # Of sums of bits it would take a minute and gain nothing.
+    if not deployment.sends_reports:
+        return dict(risks)
+    rounds = [(deployment.randomizer, n, times) for n, times in deployment.every_round]
     is_settled = risks["blanket"].is_close_to(risks["lower"])
-    if is_settled or affordable_suprema(randomizer, np.array([float(n)])) is None:
+    if is_settled or any(
+        affordable_suprema(mechanism, np.array([float(n)])) is None for mechanism, n, _ in rounds
+    ):
         return {"best": risks["blanket"], **risks}
-    best = profile(
-        randomizer, n, rounds=rounds, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
+    best = profile_of_composed(
+        compose(rounds), smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
     return {"best": Risk([best, risks["blanket"]], least=True), **risks}
 
@@ -210,11 +235,13 @@ def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> Prec
     return None
 
 
-def _risk_table(risks: Mapping[str, Risk], rates: Sequence[float], output: Output) -> Table:
+def _risk_table(
+    risks: Mapping[str, Risk], rates: Sequence[float], deployment: Deployment, output: Output
+) -> Table:
     """Return a row for each bound, with the ends that are on the safe side."""
     ends = {name: (safe_end(name), opposite(safe_end(name))) for name in risks}
     return {
-        "": [label(name) for name in risks],
+        "": [deployment.label(name) for name in risks],
         "advantage": [
             _rounded_end(each.advantage(), ends[name][0], output) for name, each in risks.items()
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -25,8 +25,10 @@ from shufflebounds.randomizers.description import (
 
 # Compositions whose parts are options, and what the number before each of them is.
 COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
+# The protocol that may be named as a mechanism.
+ANY = "any"
 # Options that describe a deployment.
-DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "rounds", "also")
+DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "dropout", "rounds", "also")
 # Options that training with random allocation does not have, and why.
 NOT_FOR_TRAINING = {
     "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
@@ -34,6 +36,7 @@ NOT_FOR_TRAINING = {
     "k_joint": "an example joins a single step of an epoch",
     "rate": "it is that of Poisson subsampling, which is another mechanism",
     "colluding": "other examples provide no cover, so all of them may be known",
+    "dropout": "other examples provide no cover, so all of them may be missing",
     "rounds": "--epochs is the number of passes over the data",
     "also": "sb.compose in Python adds epochs with other settings",
     "eps0": "a step has a noise multiplier, and no eps0",
@@ -49,6 +52,14 @@ N_UNLESS_TRAINING = option(
     f"Number of users, such as 1e5, up to 1e15.  [required; {TRAINING} has --steps instead]",
 )
 
+MECHANISM = option(
+    "--mechanism",
+    Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
+    "The local randomizer; `shufflebounds mechanisms` lists them. Or any (only eps0 is known), or "
+    "joint (a user sends one report of each --part together), or parallel (each user draws one "
+    "--part at random for each report).",
+    section=SENT,
+)
 K_JOINT = option(
     "--k-joint",
     WHOLE,
@@ -69,8 +80,8 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "A part of a joint or parallel: its share of eps0 (left out: equal shares) or its weight, its "
-    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each part.",
+    "A part of a joint or parallel: its share of eps0 (left out: equal ones) or its weight, its "
+    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -85,9 +96,9 @@ def question(
     """Make a command about users: with `options`, and those that describe what users send.
 
     The function gets a `Deployment` in place of the options that describe one. With `training`,
-    users may send the messages of a protocol, and that function answers about a `Training`.
+    that function answers about a `Training`.
     """
-    offered = [*protocols(), TRAINING] if training else []
+    offered = [*protocols(), TRAINING] if training else protocols()
     listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
     owners = [*registry.mechanism_names(), *offered]
     own_options = {
@@ -109,7 +120,7 @@ def question(
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
-            *_options_of_senders(offered),
+            *(MECHANISM, _protocol_option(offered)),
             *listed,
             *(K_JOINT, RATE, PART),
             *(
@@ -123,20 +134,10 @@ def question(
     return decorate
 
 
-def _options_of_senders(offered: list[str]) -> list[click.Parameter]:
-    """Return the option on the mechanism and, if protocols are offered, that on the protocol."""
-    mechanism = option(
-        "--mechanism",
-        Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS]),
-        "The local randomizer; `shufflebounds mechanisms` lists them. Or joint (each user sends "
-        "one report of each --part together), or parallel (each user draws one --part at random "
-        "for each report).",
-        required=not offered,
-        section=SENT,
-    )
-    meaning = "A protocol in place of a mechanism; `shufflebounds mechanisms` lists them."
-    protocol = option("--protocol", Name(offered), meaning, section=SENT)
-    return [mechanism, protocol] if offered else [mechanism]
+def _protocol_option(offered: list[str]) -> click.Parameter:
+    """Return the option on the protocol, which is one of those that are offered."""
+    meaning = "A protocol in place of a mechanism, from the same list."
+    return option("--protocol", Name(offered), meaning, section=SENT)
 
 
 def _deployment(
@@ -154,6 +155,8 @@ def _deployment(
             if of_training
             else "Missing option '--mechanism'."
         )
+    if protocol is None and mechanism == ANY:
+        mechanism, protocol = None, ANY
     if protocol is None:
         return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:
@@ -182,6 +185,12 @@ def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Des
     return parse(content)
 
 
+def further_mechanism(text: str) -> Description:
+    """Return a mechanism such as ``krr k=20`` of ``--versus``."""
+    form = "a mechanism and its parameters, such as 'krr k=20'"
+    return parse(_named_content("--versus", text, text.split(), form))
+
+
 def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return a mechanism as configurations have it, with pairs of a parameter and its value."""
     takes, content = parameters(name), {"type": name}
@@ -197,29 +206,37 @@ def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str,
 
 def _part_content(text: str, composition: str) -> dict[str, Any]:
     """Return a part such as ``0.5 krr k=10`` of a composition, as configurations have it."""
-    number = COMPOSITIONS_OF_PARTS.get(composition, "share")
+    number, words = COMPOSITIONS_OF_PARTS.get(composition, "share"), text.split()
+    # A joint gives equal shares to parts that begin with the mechanism.
+    has_number = bool(words) and (number == "weight" or not words[0].isidentifier())
+    form = f"a {number}, a mechanism and its parameters, such as '0.5 krr k=10'"
     try:
-        words = text.split()
-        # A joint gives equal shares to parts that begin with the mechanism.
-        has_number = number == "weight" or not words[0].isidentifier()
         first = {number: float(words[0])} if has_number else {}
-        name, *given = words[len(first) :]
+    except ValueError:
+        raise ValueError(f"--part must be {form}, got {text!r}") from None
+    return {**first, "mechanism": _named_content("--part", text, words[len(first) :], form)}
+
+
+def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> dict[str, Any]:
+    """Return the mechanism that words of an option name, as configurations have it.
+
+    ``text`` is the value of the option, which must have the ``form``.
+    """
+    try:
+        name, *given = words
         pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
-    except (ValueError, IndexError):
-        raise ValueError(
-            f"--part must be a {number}, a mechanism and its parameters, such as '0.5 krr k=10', "
-            f"got {text!r}"
-        ) from None
+    except ValueError:
+        raise ValueError(f"{flag_} must be {form}, got {text!r}") from None
     try:
         content = _mechanism_content(name.lower(), pairs)
         takes = parameters(name.lower())
         for key in content.keys() & takes.keys():
             content[key] = _option_type(takes[key]).convert(content[key], None, None)
-        return {**first, "mechanism": parse(content).plain()}
+        return parse(content).plain()
     except click.ClickException as error:
-        raise ValueError(f"--part {text!r}: {error.message}") from None
+        raise ValueError(f"{flag_} {text!r}: {error.message}") from None
     except ValueError as error:
-        raise ValueError(f"--part {text!r}: {error}") from None
+        raise ValueError(f"{flag_} {text!r}: {error}") from None
 
 
 def _option_type(parameter: Parameter) -> click.ParamType:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shufflebounds.accounting import calibration, questions
+from shufflebounds.bounds import searches
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, largest, smallest
 from shufflebounds.cli.answers import (
     PAIR_BOUNDS,
@@ -21,11 +22,12 @@ from shufflebounds.cli.answers import (
     within_eps0,
 )
 from shufflebounds.cli.claims import require_verifiable, write_claims
-from shufflebounds.cli.deployment import SOME_EPS0, Deployment
+from shufflebounds.cli.deployment import SOME_EPS0, Deployment, registered_users
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
@@ -86,9 +88,10 @@ def _divergences(
     """Return the answers about a divergence of all rounds."""
     setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
     names = RENYI_BOUNDS if quantity == "renyi" else DIVERGENCE_BOUNDS
+    bounds = deployment.bounds(names, quantity)
     answers = {
         name: bound.answer(deployment.protocol, quantity, setting, numerics)
-        for name, bound in by_step(deployment.bounds(names))
+        for name, bound in by_step(bounds)
     }
     if rtol is not None and "best" in answers and deployment.sends_reports:
         answers["best"] = _held_to_width(answers["best"], rtol, deployment)
@@ -115,6 +118,12 @@ def solve_eps0(
     """Return the largest ε₀ that meets a target, of each bound and of the mechanism."""
     deployment.require_open_eps0()
     width = rtol or EPS0_RTOL
+    notes = ["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."]
+    if not deployment.sends_reports:
+        at = deployment.setting(eps=eps, delta=delta)
+        protocol_at = lambda eps0: replace(deployment, eps0=eps0).protocol  # noqa: E731
+        ask_bound = partial(searches.largest_eps0, protocol_at=protocol_at, at=at, rtol=width)
+        return Solution(_protocol_answers(deployment, ask_bound), notes)
     n, rounds = deployment.honest, deployment.times
     ask = partial(calibration.largest_eps0, eps=eps, delta=delta, n=n, rounds=rounds, rtol=width)
 
@@ -138,14 +147,37 @@ def solve_eps0(
         partial(ask, lambda eps0: replace(deployment, eps0=eps0).randomizer),
         width if deployment.rounds == 1 else ROUNDS_RTOL,
     )
-    notes = ["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."]
     return Solution(answers, notes)
 
 
 def solve_users(
     deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
-    """Return the fewest users that meet a target, those who collude among them."""
+    """Return the fewest users that meet a target, with those who collude or drop out."""
+    if deployment.sends_reports:
+        answers = _fewest_reports(deployment, eps, delta, rtol)
+    else:
+        at = Setting(eps=eps, delta=delta, rounds=deployment.rounds)
+        ask = partial(searches.fewest_users, protocol=deployment.protocol, at=at)
+        answers = _protocol_answers(deployment, ask)
+    return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
+
+
+def _of_registered(answer: Answer, deployment: Deployment) -> Answer:
+    """Return an answer on the users who provide cover as one on all users."""
+    ends = (
+        end
+        if math.isinf(end)
+        else registered_users(int(end), deployment.colluding, deployment.dropout)
+        for end in astuple(answer.enclosure)
+    )
+    return replace(answer, enclosure=Enclosure(*ends))
+
+
+def _fewest_reports(
+    deployment: Deployment, eps: float, delta: float, rtol: float | None
+) -> dict[str, Answer]:
+    """Return the fewest users who provide cover that meet a target by their reports."""
     rounds = deployment.times
     ask = partial(calibration.fewest_users, eps=eps, delta=delta, rounds=rounds)
 
@@ -161,18 +193,13 @@ def solve_users(
                 answers.append(attempt(partial(ask, pair.decomposition)).of(pair))
         return largest(answers, bound.kind)
 
-    answers = _searched_answers(
+    return _searched_answers(
         deployment,
         of_bound,
         partial(ask, deployment.randomizer),
         rtol or (USERS_RTOL if rounds == 1 else ROUNDS_RTOL),
         min,
     )
-    shifted = {}
-    for name, answer in answers.items():
-        ends = (end + deployment.colluding for end in astuple(answer.enclosure))
-        shifted[name] = replace(answer, enclosure=Enclosure(*ends))
-    return Solution(shifted)
 
 
 def _meets(pair: Candidate, n: int, eps: float, delta: float, rounds: int) -> bool:
@@ -185,6 +212,10 @@ def solve_rounds(
     deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the most rounds that meet a target."""
+    if not deployment.sends_reports:
+        at = deployment.setting(eps=eps, delta=delta)
+        ask_bound = partial(searches.most_rounds, protocol=deployment.protocol, at=at)
+        return Solution(_protocol_answers(deployment, ask_bound))
     width, n = rtol or ROUNDS_SEARCH_RTOL, deployment.honest
     ask = partial(calibration.most_rounds, eps=eps, delta=delta, n=n, rtol=width)
 
@@ -195,6 +226,13 @@ def solve_rounds(
 
     of_mechanism = partial(ask, deployment.randomizer)
     return Solution(_searched_answers(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
+
+
+def _protocol_answers(
+    deployment: Deployment, ask: Callable[[Bound], Enclosure]
+) -> dict[str, Answer]:
+    """Return the answers of the bounds of a protocol to a search."""
+    return {name: Answer(ask(bound)) for name, bound in by_step(deployment.bounds(PAIR_BOUNDS))}
 
 
 def _searched_answers(

@@ -116,7 +116,7 @@ def _reply(
 ) -> Reply:
     """Return the reply whose two rows are both ends of an answer."""
     answers = {name: answer for name in rows}
-    table = table_of_bounds(answers, {"best": "upper", "lower": "lower"}, column, output)
+    table = table_of_bounds(answers, {"best": "upper", "lower": "lower"}, column, label, output)
     listed = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
     assumed = _assumptions(int(parameters["steps"]))
     facts = {"version": __version__, "protocol": TRAINING, "parameters": dict(parameters)}

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from numbers import Real
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -176,6 +179,33 @@ class Enclosures:
     def relative_width(self) -> FloatArray:
         """The `Enclosure.relative_width` of each enclosure, shape (P,)."""
         return np.array([enclosure.relative_width for enclosure in self])
+
+    def frame(self, **columns: ArrayLike) -> pd.DataFrame:
+        """Return both ends as a data frame, behind columns of their points; pandas is needed.
+
+        Parameters
+        ----------
+        columns
+            Columns such as ``n=[1000, 2000]``, of one value for each number or for all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns, ``lower`` and ``upper``.
+
+        Examples
+        --------
+        >>> sb.Enclosures([0.25, 1.0], [0.5, 1.0]).frame(n=[10, 20])["upper"].tolist()
+        [0.5, 1.0]
+        """
+        import pandas as pd
+
+        if taken := columns.keys() & {"lower", "upper"}:
+            raise ValueError(f"columns must have other names than {', '.join(sorted(taken))}")
+        size = len(self)
+        if wrong := [name for name, x in columns.items() if np.ndim(x) and np.size(x) != size]:
+            raise ValueError(f"{wrong[0]} must have one value or {size}, one for each number")
+        return pd.DataFrame({**columns, "lower": self.lower, "upper": self.upper})
 
     def __len__(self) -> int:
         return self.lower.size

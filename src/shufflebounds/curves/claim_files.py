@@ -5,7 +5,8 @@ A claim is the content of a JSON file. It is about one bound; docs/verification.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shufflebounds.randomizers import registry
@@ -40,12 +41,7 @@ def described(randomizer: Randomizer) -> Claim | None:
             return None
         return {**sampled, "rate": randomizer.rate}
     if isinstance(randomizer, Joint):
-        part = described(randomizer.parts[0])
-        if part is None or {"rate", "reports"} & part.keys() or len({*randomizer.parts}) > 1:
-            return None
-        if isinstance(part["mechanism"], list):
-            return None
-        return {**part, "reports": len(randomizer.parts)}
+        return _described_joint(randomizer)
     if isinstance(randomizer, MatrixRandomizer) and not isinstance(randomizer, KFold):
         return {"mechanism": randomizer.matrix().tolist()}
     for name, parameters in VERIFIED.items():
@@ -56,9 +52,43 @@ def described(randomizer: Randomizer) -> Claim | None:
     return None
 
 
-def upper(bound: str, reports: Claim, n: int, delta: float, eps: float, rounds: int = 1) -> Claim:
-    """That D(ε) ≤ δ, by the bound ``blanket`` or, of one report and round, ``all``."""
-    composed = {} if rounds == 1 else {"rounds": rounds}
+def _described_joint(joint: Joint) -> Claim | None:
+    """Return what a claim says of reports sent together; None if the program does not define it."""
+    counts = Counter(joint.parts)
+    claims = [{**part, "reports": counts[x]} for x in counts if (part := _described_part(x))]
+    if len(claims) < len(counts):
+        return None
+    return claims[0] if len(claims) == 1 else {"mechanism": "joint", "parts": claims}
+
+
+def _described_part(part: Randomizer) -> Claim | None:
+    """Return what a claim says of a part: a report of a named mechanism that is always sent."""
+    claim = described(part)
+    if claim is None or isinstance(claim["mechanism"], list):
+        return None
+    return None if {"rate", "reports", "parts"} & claim.keys() else claim
+
+
+def is_single_report(reports: Claim) -> bool:
+    """Return whether a user sends one report, which the bound ``all`` needs."""
+    return not {"reports", "parts"} & reports.keys()
+
+
+def upper(
+    bound: str,
+    reports: Claim,
+    n: int,
+    delta: float,
+    eps: float,
+    rounds: int = 1,
+    also: Sequence[tuple[int, int]] = (),
+) -> Claim:
+    """Return the claim that D(ε) ≤ δ, by the bound ``blanket`` or, of one report, ``all``.
+
+    ``also`` lists further rounds as (number of users, number of rounds).
+    """
+    composed: Claim = {} if rounds == 1 else {"rounds": rounds}
+    composed |= {"also": [list(pair) for pair in also]} if also else {}
     return {"bound": bound, **reports, "n": n, "delta": delta, "eps": eps, **composed}
 
 
@@ -69,6 +99,8 @@ def lower(
 
     Of a matrix `inputs` are the victim's, such as ``0 against 3``.
     """
+    if "parts" in reports:
+        return None
     if isinstance(reports["mechanism"], list):
         datasets = [int(row) for row in [*inputs.split(" against "), others] if row.isdigit()]
     else:

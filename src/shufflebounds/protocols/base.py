@@ -99,7 +99,7 @@ class Observation(NamedTuple):
     ``name`` says what is seen, in the plural. ``observer`` states what is seen and what is hidden,
     ``hidden_by`` names the part of the system that hides it, and ``page`` is the document with the
     assumptions. ``sources`` maps the name of a bound to its theorem if this differs from the one
-    for shuffled reports.
+    for shuffled reports. ``labels`` maps the name of a bound to its label if this differs, too.
     """
 
     name: str
@@ -107,6 +107,7 @@ class Observation(NamedTuple):
     hidden_by: str
     page: str
     sources: Mapping[str, str] = MappingProxyType({})
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 REPORTS = Observation(

@@ -157,8 +157,8 @@ class DecisionTrees(Protocol):
         validation.whole("trees", self.trees, minimum=1)
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Raise TypeError: the parts have candidates."""
-        raise TypeError("trees take several shuffles: ask their parts")
+        """Raise ValueError: the parts have candidates."""
+        raise ValueError("trees take several shuffles: ask their parts")
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """Return the queries of each level."""
@@ -207,8 +207,8 @@ class CoordinateSums(Protocol):
         return "The lower bound holds for three values or more: for two, set domain_size to 2."
 
     def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Raise TypeError: the parts have candidates."""
-        raise TypeError("the sums are several shuffles: ask their parts")
+        """Raise ValueError: the parts have candidates."""
+        raise ValueError("the sums are several shuffles: ask their parts")
 
     def parts(self, n: int) -> tuple[Shuffles, ...]:
         """Return the sums of the coordinates x₁⁰ and x₁¹."""

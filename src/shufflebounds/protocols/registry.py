@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.base import Calibrated, Protocol, SingleReport
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
@@ -57,6 +58,7 @@ class Entry:
 
 PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
     {
+        "any": Entry(AnyMechanism, "any mechanism", needs=("eps0",)),
         "balls_into_bins": Entry(BallsIntoBins, "balls into bins"),
         "balls_into_bins_designed": Entry(
             messages.designed_balls_into_bins,

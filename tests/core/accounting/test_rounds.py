@@ -202,15 +202,42 @@ def test_rounds_of_the_public_functions():
     assert sb.delta(blanket, 0.5, 10**4, rounds=30) == composed.delta(0.5)
 
 
-def test_several_points_of_many_rounds_are_asked_for_one_by_one():
+def test_several_points_of_many_rounds_are_those_of_each():
     blanket = sb.KRR(10, 2.0).blanket()
-    for ask, name in (
-        (lambda: sb.epsilon(blanket, [10, 20], 1e-6, rounds=2), "n"),
-        (lambda: sb.epsilon(blanket, 10, np.array([1e-6]), rounds=2), "delta"),
-        (lambda: sb.delta(blanket, [0.1, 0.2], 10, rounds=2), "eps"),
+    for several, each in (
+        (
+            sb.epsilon(blanket, np.array([1000, 2000]), 1e-6, rounds=3),
+            [sb.epsilon(blanket, n, 1e-6, rounds=3) for n in (1000, 2000)],
+        ),
+        (
+            sb.epsilon(blanket, 1000, [1e-6, 1e-3], rounds=3),
+            [sb.epsilon(blanket, 1000, delta, rounds=3) for delta in (1e-6, 1e-3)],
+        ),
+        (
+            sb.delta(blanket, [0.1, 0.2], 1000, rounds=3),
+            [sb.delta(blanket, eps, 1000, rounds=3) for eps in (0.1, 0.2)],
+        ),
     ):
-        with pytest.raises(ValueError, match=f"{name} must be one number for more rounds than"):
-            ask()
+        assert list(several) == each
+    with pytest.raises(ValueError, match="only one of n and delta may be an array"):
+        sb.epsilon(blanket, [10, 20], [1e-6, 1e-3], rounds=2)
+
+
+def test_the_error_of_several_points_has_the_enclosures_of_all(monkeypatch):
+    def too_wide(composed, delta, *, rtol=None):
+        n = composed.rounds[0].n
+        if n == 10:
+            return sb.Enclosure(1.0, 1.0)
+        raise sb.PrecisionError(f"n = {n} is too wide", sb.Enclosure(0.0, float(n)))
+
+    monkeypatch.setattr("shufflebounds.accounting.questions.Composed.epsilon", too_wide)
+    blanket = sb.KRR(10, 2.0).blanket()
+    with pytest.raises(sb.PrecisionError, match="n = 20 is too wide") as error:
+        sb.epsilon(blanket, [10, 20, 30], 1e-6, rounds=2)
+    assert error.value.enclosure.upper.tolist() == [1.0, 20.0, 30.0]
+    with pytest.raises(sb.PrecisionError) as alone:
+        sb.epsilon(blanket, 20, 1e-6, rounds=2)
+    assert alone.value.enclosure == sb.Enclosure(0.0, 20.0)
 
 
 def test_another_accountant_agrees():

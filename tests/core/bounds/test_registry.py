@@ -1,11 +1,15 @@
 """Every bound of the registry: what it says of itself is so, and a new one takes one line."""
 
+import os
+import subprocess
+import sys
 from functools import partial
 from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from repository import ROOT
 from strategies import examples
 
 from shufflebounds.bounds import base, registry
@@ -148,3 +152,52 @@ def test_the_pair_that_is_named_has_the_end_that_counts():
 def test_bad_numerics(numerics, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         base.Numerics(**numerics)
+
+
+MODULE = """
+from dataclasses import replace
+from shufflebounds.bounds.clones import CLONE
+TWICE = replace(CLONE, name="twice", label="clone of another package")
+"""
+PROGRAM = """
+import sys
+from shufflebounds.bounds.registry import BOUNDS, bound
+print(*[*BOUNDS][-4:], len(BOUNDS) - len([*BOUNDS]))
+print("twice" in BOUNDS, "thrice" in BOUNDS, bound("twice").label, BOUNDS["clone"].label)
+import shufflebounds as sb
+[one] = sb.curve(sb.KRR(3, 1.0), "twice", n=[1000], delta=1e-6).enclosures
+[other] = sb.curve(sb.KRR(3, 1.0), "clone", n=[1000], delta=1e-6).enclosures
+print(one == other)
+for name in ("other", "lost"):
+    try:
+        bound(name)
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_bounds_of_other_packages(tmp_path):
+    """Found by their entry points, loaded when they are asked for; ours keep their names."""
+    (tmp_path / "my_bounds.py").write_text(MODULE, encoding="utf-8")
+    info = tmp_path / "my_bounds-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-bounds\nVersion: 1.0\n")
+    names = ("twice = my_bounds:TWICE", "clone = my_bounds:TWICE", "other = my_bounds:TWICE")
+    lines = "\n".join(["[shufflebounds.bounds]", *names, "lost = no_such_module:TWICE"])
+    (info / "entry_points.txt").write_text(lines)
+    path = f"{ROOT / 'src'}{os.pathsep}{tmp_path}"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        "curator_error lost other twice 0",
+        "True False clone of another package clone",
+        "True",
+        "my_bounds:TWICE must be a Bound named other, got " + done.stdout.splitlines()[3][49:],
+        "the bound lost cannot be loaded from no_such_module:TWICE: "
+        "No module named 'no_such_module'",
+    ]

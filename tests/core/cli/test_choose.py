@@ -20,8 +20,8 @@ def answers():
 
 def test_answers_are_those_of_the_library(answers):
     plain, text = answers
-    expected = sb.choose(4, n=4500, eps=0.5, delta=1e-6, most_bits=3)
-    assert plain["n_reporting"] == 4500
+    expected = sb.choose(4, n=4000, eps=0.5, delta=1e-6, most_bits=3)
+    assert plain["n_reporting"] == 4000
     assert [one["mechanism"] for one in plain["choices"]] == [one.name for one in expected.choices]
     for given, one in zip(plain["choices"], expected.choices, strict=True):
         assert given["eps0"] == {"lower": one.eps0.lower, "upper": one.eps0.upper}
@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_library(answers):
     best = expected.best
     assert f"Best: krr --k 4 at eps0 = {best.eps0.lower:.6g}"[:36] in text
     assert "Use --explain" in text
-    assert "(4500 of them report and do not collude)" in text
+    assert "(4000 of them report and do not collude)" in text
 
 
 def test_a_target_that_only_useless_answers_meet_is_told():

@@ -326,12 +326,15 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
         "--claim",
     ):
         assert part in page
-    marks = {".md": r"\*\*(.*)\*\* If", ".html": "<strong>(.*)</strong> If"}[suffix]
-    assert re.findall(marks, page) == ["You can claim epsilon = 0.380506."]
+    title = {".md": "^# (.*)", ".html": "<h1>(.*)</h1>"}[suffix]
+    assert re.findall(title, page, re.MULTILINE) == [
+        "You can claim epsilon = 0.380506 (delta = 1e-06)"
+    ]
     printed = succeed(*options, "--json").stdout
     assert hashlib.sha256(printed.encode()).hexdigest() in page
     assert printed.strip() in page
-    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", page)
+    text = re.sub("</?code>", "", page)
+    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", text)
     assert succeed(*again.split(), "--json").stdout == printed
 
 
@@ -556,6 +559,14 @@ def test_a_claim_file_has_all_ends_and_what_it_cannot_hold_is_refused(tmp_path):
     succeed(*asked, "--mechanism", "krr", "--k", "2", "--k-joint", "2")
     claim = json.loads(file.read_text(encoding="utf-8"))[0]
     assert (claim["eps0"], claim["reports"]) == (2.0, 2)
+    # One claim of all rounds, for the honest users of each, and one of reports of different parts.
+    asked_of_krr = ("--mechanism", "krr", "--k", "4")
+    succeed(*asked, *asked_of_krr, "--colluding", "10", "--rounds", "2", "--also", "2e5:3")
+    (claim,) = json.loads(file.read_text(encoding="utf-8"))
+    assert (claim["n"], claim["rounds"], claim["also"]) == (99_990, 2, [[199_990, 3]])
+    succeed(*asked, "--mechanism", "joint", "--part", "krr k=4", "--part", "duchi")
+    (claim,) = json.loads(file.read_text(encoding="utf-8"))
+    assert [part["mechanism"] for part in claim["parts"]] == ["krr", "duchi"]
     result = run(*asked, "--mechanism", "collision", "--items", "2", "--hash-values", "9")
     assert result.exit_code == 2
     assert "--claim needs reports that verify/verify.py defines" in result.stderr
@@ -774,18 +785,19 @@ risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
 renyi no-delta: Missing option '--order'
 choose ALONE --eps 1: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --numbers: give either --values or --numbers
-choose ALONE --eps 1 --values 4 --dropout 1: dropout must leave a user who reports, got 1.0
+choose ALONE --eps 1 --values 4 --dropout 1:
+    dropout must be a number with 0 <= dropout < 1, got 1.0
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports
 choose ALONE --eps 1 --values 4 --rounds 0: rounds must be an integer from 1 to 1000000
 epsilon ALONE --protocol dump --flip 0.2: domain_size is missing; dump needs: domain_size
 epsilon ALONE --protocol dump --domain-size 5 --k 3:
     k is not a parameter of dump (did you mean domain_size?); its parameters are:
-epsilon ALONE --protocol binary_sum --eps0 1: eps0 must be left out: binary sum has its own, or none
+epsilon ALONE --protocol binary_sum --eps0 1: binary sum has no eps0 to choose
 epsilon ALONE --protocol hierarchical_histogram --domain-size 8: eps0 is missing
 epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
     --protocol must be given in place of --mechanism
-epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint, --rate and --also must be left out
+epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint and --rate must be left out
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
     flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:

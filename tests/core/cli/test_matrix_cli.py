@@ -180,7 +180,11 @@ def test_a_claim_of_a_matrix_is_proven_again(tmp_path):
     succeed("epsilon", *asked, "--delta", "1e-6")
     found = verify(claim)
     kinds = ["D(ε) ≤ δ of all datasets", "D(ε) ≤ δ of all datasets", "D(ε) ≥ δ of two datasets"]
-    assert found.stdout.splitlines() == [f"proven: {kind}" for kind in kinds]
+    verdicts, proofs = found.stdout.splitlines()[::2], found.stdout.splitlines()[1::2]
+    assert [verdict.partition(" of 3 rows, n = 1000")[0] for verdict in verdicts] == [
+        f"proven: {bound}" for bound in ("blanket", "all", "pair")
+    ]
+    assert all(proof.startswith(f"  {kind}") for proof, kind in zip(proofs, kinds, strict=True))
     claims = json.loads(claim.read_text("utf-8"))
     claim.write_text(json.dumps([{**one, "eps": 0.9 * one["eps"]} for one in claims[:2]]), "utf-8")
     assert verify(claim).returncode == 1
@@ -231,14 +235,13 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
 
 
 OWN_EPS0 = "eps0 must be left out: m.csv has its own, or none"
-SEVERAL = "of several rounds only epsilon, delta, renyi, check and curve look at all of them"
+SEVERAL = "of several rounds only epsilon, delta, renyi, check, risk and curve look at all of them"
 MISTAKES = [
     ("epsilon --n 9 --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --n 9 --x eps0 --start 1 --stop 2", "got eps0"),
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
-    ("risk --n 9 --rounds 2", SEVERAL),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),
     (
         "epsilon --n 9 --delta 0.1 --k-joint 16",
@@ -296,11 +299,11 @@ def test_a_report_shows_the_name_of_a_file_and_never_runs_it(tmp_path, monkeypat
             text = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(text)
         seen = _Seen()
         seen.feed(text)
-        allowed = "h1 h2 p ul li table thead tbody tr th td pre code details summary strong"
+        allowed = "h1 h2 p ul li table thead tbody tr th td pre code details summary"
         allowed += " html head body meta title style" if suffix == ".html" else ""
         assert seen.tags <= set(allowed.split())
-        # Only the answer is strong.
-        assert text.count("<strong>") == 1
+        # Only the answer is a title.
+        assert text.count("<h1") == 1
         # In the title, the note on rows, the command and the object.
         assert " ".join(seen.text.split()).count(" ".join(name.split())) >= 3
         assert seen.text.count("How to verify") == 1
@@ -319,3 +322,15 @@ class _Seen(HTMLParser):
 
     def handle_data(self, data) -> None:
         self.text += data
+
+
+def test_the_risk_of_rounds_looks_at_all_pairs_of_inputs(options):
+    """In each of the rounds another pair may be the worst."""
+    found = answer("risk", *options, "--n", "9", "--rounds", "2")["advantage"]
+    blankets = sb.MatrixRandomizer(ROWS).blankets().values()
+    advantage = sb.compose([(blankets, 9, 2)]).delta(0.0)
+    assert found["blanket"]["upper"] == pytest.approx(advantage.upper, rel=0.02)
+    pairs = sb.MatrixRandomizer(ROWS).dataset_pairs().values()
+    assert found["blanket"]["upper"] >= max(
+        sb.compose([(pair, 9, 2)]).delta(0.0).lower for pair in pairs
+    )

@@ -1,5 +1,6 @@
 """Protocols on the command line, against the library."""
 
+import csv
 import json
 
 import pytest
@@ -7,7 +8,7 @@ from commands import answer, run
 
 import shufflebounds as sb
 from shufflebounds.cli.parameters import parameters, protocols
-from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.protocols.histograms import CoordinateSums, DecisionTrees
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
 from shufflebounds.protocols.registry import PROTOCOLS
 
@@ -49,6 +50,7 @@ def test_rounds_of_several_shuffles_are_composed():
 
 # Parameters of every protocol, how what is seen is called, and a word of nothing else.
 SEEN = {
+    "any": (["--eps0", 1], "shuffled reports"),
     "balls_into_bins": (["--bins", 8], "shuffled messages"),
     "binary_sum": ([], "shuffled messages"),
     "cheu_zhilyaev": (["--flip", 0.25], "shuffled messages"),
@@ -87,7 +89,7 @@ def test_answers_and_reports_speak_of_what_is_seen_alone(name, question, rounds,
     printed = run(*words, "--report", page).output
     text = page.read_text(encoding="utf-8")
     assert f"the {seen} are (epsilon, delta)-DP" in printed
-    assert f"<h1>Privacy of {seen}: " in text
+    assert f"<p>Privacy of {seen}: " in text
     assert answer(*words)["seen"] == seen
     if name == "coordinate_sums":
         for wrong in ("shuffled", "shuffler", "every report", "arXiv 2504.07414"):
@@ -102,7 +104,7 @@ def test_questions_on_mechanisms_speak_of_shuffled_reports(tmp_path):
         page = tmp_path / f"{words[0]}.md"
         run(*words, *some, "--report", page)
         text = page.read_text(encoding="utf-8")
-        assert text.startswith("# Privacy of shuffled reports: KRR(k=3, eps0=1.0)\n")
+        assert text.split("\n\n")[1] == "Privacy of shuffled reports: KRR(k=3, eps0=1.0)"
         assert "The observer sees every shuffled report" in text
         assert answer(*words, *some)["seen"] == "shuffled reports"
 
@@ -152,3 +154,97 @@ def test_descriptions_of_mechanisms_are_their_own():
     }
     assert len(set(listed.values())) == len(listed)
     assert all(one.isascii() for one in listed.values())
+
+
+PROTOCOLS_WITH_EPS0 = [name for name in SEEN if "--eps0" in SEEN[name][0]]
+QUESTIONS = {
+    "renyi": ("--n", 2000, "--order", 3),
+    "check": ("--n", 2000, "--delta", 1e-3, "--eps", 5),
+    "users": ("--delta", 1e-3, "--eps", 0.5),
+    "rounds": ("--n", 2000, "--delta", 1e-3, "--eps", 1),
+    "risk": ("--n", 2000),
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(SEEN) - {"coordinate_sums"}))
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_is_answered_for_every_protocol(name, question):
+    found = answer(question, "--protocol", name, *SEEN[name][0], *QUESTIONS[question])
+    assert found["seen"] == SEEN[name][1]
+    if question == "check":
+        assert found["verdict"] == "proven"
+    if question == "users":
+        # So many users meet the target, and one fewer by the lower bound does not.
+        setting = ("--protocol", name, *SEEN[name][0], "--delta", 1e-3)
+        enough = answer("epsilon", *setting, "--n", found["blanket"]["upper"])
+        assert enough["blanket"]["upper"] <= 0.5
+        if found["lower"]["lower"] > 1:
+            too_few = answer("epsilon", *setting, "--n", found["lower"]["lower"] - 1)
+            assert too_few["lower"]["upper"] >= 0.5
+
+
+def test_users_of_sums_are_enough():
+    """Each sum is composed by the library's own two rounds of a bit."""
+    found = answer(
+        *("users", "--protocol", "coordinate_sums", "--bits", "rappor", "--eps0", 1),
+        *("--eps", 0.5, "--delta", 1e-3),
+    )
+    n = found["blanket"]["upper"]
+    bits = CoordinateSums(sb.RAPPOR(1.0)).upper_rounds(n)
+    blankets = [(bit.blanket(), n, times) for bit, n, times in bits]
+    assert sb.compose(blankets).epsilon(1e-3).upper <= 0.5
+    fewer = [(bit.blanket(), n - 2, times) for bit, n, times in bits]
+    assert sb.compose(fewer).epsilon(1e-3).upper > 0.5
+
+
+@pytest.mark.parametrize("name", sorted(set(SEEN) - {"coordinate_sums", "any"}))
+def test_the_largest_eps0_of_a_protocol(name):
+    options = [*SEEN[name][0]]
+    target = ("--n", 2000, "--eps", 1, "--delta", 1e-6)
+    if name not in PROTOCOLS_WITH_EPS0:
+        result = run("eps0", "--protocol", name, *options, *target)
+        assert result.exit_code == 2
+        assert "has no eps0 to choose: its own options set its noise" in result.stderr
+        return
+    place = options.index("--eps0")
+    del options[place : place + 2]
+    found = answer("eps0", "--protocol", name, *options, *target)["blanket"]
+    for eps0, meets in ((found["lower"], True), (found["upper"], False)):
+        asked = ("--protocol", name, *options, "--eps0", eps0, "--n", 2000, "--delta", 1e-6)
+        at_end = answer("epsilon", *asked)["blanket"]
+        assert at_end["upper"] <= 1.001 if meets else at_end["lower"] >= 0.999
+
+
+def test_a_verdict_says_for_whom_it_holds():
+    some = ["--protocol", "separate_histograms", "--domain-size", 64, "--eps0", 2, "--nodes", 64]
+    printed = run("check", *some, "--n", 1000, "--delta", 1e-6, "--eps", 1).stdout
+    said = "PROVEN. You can claim it for users who report on the level of 64 nodes, not for others"
+    assert said in " ".join(printed.split())
+
+
+def test_closed_forms_count_the_reports_of_one_shuffle():
+    """Of 6000 users 1000 report on a level of 64 nodes, and only these hide each other."""
+    protocol = {"type": "separate_histograms", "domain_size": 64}
+    level = sb.epsilon(sb.KRR(2, 1.0).dataset_pair(), 1000, 1e-6)
+    for name in ("blanket_bennett", "blanket_hoeffding", "blanket_best", "girgis_upper"):
+        quantity = "renyi" if name == "girgis_upper" else "epsilon"
+        target = {"order": 3.0} if quantity == "renyi" else {"delta": 1e-6}
+        asked = {"quantity": quantity, "eps0": 1.0, **target}
+        [found] = sb.curve(protocol, name, n=[6000], **asked).enclosures
+        [alone] = sb.curve(sb.KRR(2, 1.0), name, n=[1000], quantity=quantity, **target).enclosures
+        assert (found.lower, found.upper) == (alone.lower, alone.upper)
+        if quantity == "epsilon":
+            assert found.upper > level.lower
+    sums = {"type": "coordinate_sums", "bits": "oue"}
+    with pytest.raises(ValueError, match="needs a single shuffle"):
+        sb.curve(sums, "girgis_upper", n=[6000], quantity="renyi", eps0=1.0, order=3.0)
+
+
+def test_a_curve_of_a_protocol_has_the_numbers_of_its_answers():
+    name = ("--protocol", "separate_histograms", "--domain-size", 8, "--eps0", 2)
+    asked = ("--delta", 1e-6, "--start", 3000, "--stop", 6000, "--points", 2)
+    rows = list(csv.DictReader(run("curve", *name, *asked).stdout.splitlines()))
+    assert {row["bound"] for row in rows} == {"blanket", "lower", "stronger_clone"}
+    for row in rows:
+        one = answer("epsilon", *name, "--n", row["n"], "--delta", 1e-6)[row["bound"]]
+        assert float(row["epsilon_upper"]) == pytest.approx(one["upper"], rel=2e-4)

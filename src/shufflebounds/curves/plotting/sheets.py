@@ -8,6 +8,7 @@ of maps.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -286,14 +287,19 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
 def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     """The sheet of curves of one quantity in one panel, where each is called like its bound.
 
-    Below it, those of ε are divided by the lower bound, if it is among them.
+    Curves of several mechanisms, whose ``name.experiment`` differ, are called like the mechanism,
+    too, and have its look. Below them, ε of one mechanism are divided by the lower bound, if it is
+    among them.
     """
     first = curves[0].specification
-    bounds = [curve.specification.bound for curve in curves]
-    lines = [
-        Line(bound.label, line_look(bound.name), curve.name)
-        for bound, curve in zip(bounds, curves, strict=True)
-    ]
+    has_one = len({curve.name.experiment for curve in curves}) == 1
+    lines, counts = [], Counter[tuple[str, str]]()
+    for curve in curves:
+        bound, mechanism = curve.specification.bound, curve.specification.reports.mechanism.type
+        name = f"{curve.name.experiment}, {bound.label}"
+        look = line_look(bound.name, "" if has_one else mechanism, counts[bound.name, mechanism])
+        lines.append(Line(bound.label if has_one else name, look, curve.name))
+        counts[bound.name, mechanism] += 1
     panel = Panel("", tuple(equations(first.setting.given())), tuple(lines))
     panels = [(panel,)]
     divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
