@@ -230,6 +230,11 @@ def test_the_last_cell_is_made_for_delta():
     assert default < 0.99 * sb.epsilon(sb.Gaussian(1.0, tail=1e-13), **asked).upper
     for kept in (sb.Gaussian(1.0, tail=1e-9), sb.Gaussian(1.0, clamp=2.0)):
         assert kept.for_delta(1e-6) is kept
+    joint = sb.Joint([sb.Gaussian(1.0), sb.KRR(3, 1.0)])
+    assert joint.for_delta(1e-6).parts[0].tail == pytest.approx(5e-11)
+    assert sb.Subsampled(joint, 0.5).for_delta(1e-6).randomizer == joint.for_delta(1e-6)
+    plain = sb.Subsampled(sb.Joint([sb.KRR(3, 1.0)] * 2), 0.5)
+    assert plain.for_delta(1e-6) is plain
     # A curve over users knows δ, and one over δ does not.
     curve = sb.curve(sb.Gaussian(1.0), n=[10_000], delta=1e-6)
     assert curve.enclosures.upper[0] == pytest.approx(default, rel=1e-3)
