@@ -26,7 +26,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.mechanism import interval_of
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
+from shufflebounds.randomizers.base import Randomizer, made_for_delta, require_mechanism
 
 ENDS = ("lower", "upper")
 
@@ -127,14 +127,12 @@ def epsilon(
     if validation.rounds(rounds) > 1:
         users = validation.users(require_number("n", n))
         target = validation.delta(require_number("delta", delta))
-        if isinstance(subject, Randomizer):
-            subject = subject.for_delta(target / rounds)
+        subject = made_for_delta(subject, target / rounds)
         return compose([(subject, users, rounds)]).epsilon(target, rtol=rtol)
     is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
     check = validation.delta_between if is_exact else _twice(validation.delta)
     counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
-    if isinstance(subject, Randomizer):
-        subject = subject.for_delta(min(low for low, _ in deltas))
+    subject = made_for_delta(subject, min(low for low, _ in deltas))
     enclosures = _enclosures(subject, Quantity.EPSILON, counts, deltas, rtol)
     return enclosures if is_array_like(n) or is_array_like(delta) else enclosures[0]
 
