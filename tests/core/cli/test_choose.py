@@ -8,7 +8,7 @@ import pytest
 from commands import answer, succeed
 
 import shufflebounds as sb
-from shufflebounds.cli.choose import _ranking_claim
+from shufflebounds.cli.choose import _choice_facts, _ranking_claim
 
 # Few bits, so that few mechanisms are left to certify.
 ASKED = ("--values", "4", "--eps", "0.5", "--delta", "1e-6", "--most-bits", "3")
@@ -86,13 +86,10 @@ def test_python_is_told_the_steps():
 
 
 def test_gaussian_noise_has_no_eps0():
-    plain = answer("choose", "--numbers", "--n", "1e5", "--eps", "0.01", "--delta", "1e-6")
-    noises = [choice for choice in plain["choices"] if choice["mechanism"] == "gaussian"]
-    assert len(noises) == 2
-    for choice in noises:
-        assert choice["eps0"] is choice["eps0_of_report"] is choice["eps0_of_round"] is None
     ranking = sb.choose(None, n=100_000, eps=0.01, delta=1e-6)
     noise = next(choice for choice in ranking.choices if choice.name == "gaussian")
+    facts = _choice_facts(noise)
+    assert facts["eps0"] is facts["eps0_of_report"] is facts["eps0_of_round"] is None
     task = {"delta": 1e-6, "rounds": 1, "attributes": 1}
     best, remains = _ranking_claim(dataclasses.replace(ranking, choices=(noise,)), task)
     sigma = noise.randomizer.sigma
