@@ -35,7 +35,7 @@ from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.mechanism import Parts
 from shufflebounds.profiles.profile import Interval
 from shufflebounds.profiles.starts import mean_square
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
+from shufflebounds.randomizers.base import Randomizer, made_for_delta, require_mechanism
 
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
 # and width only.
@@ -213,7 +213,8 @@ def fewest_users(
     """
     eps, delta = validation.eps(eps), validation.delta(delta)
     rounds = validation.rounds(rounds)
-    deployment = Repetition.of(decomposition, 1, rounds)
+    subject = made_for_delta(require_mechanism(decomposition), delta / rounds)
+    deployment = Repetition.of(subject, 1, rounds)
     axis = CountAxis(1, validation.MAX_USERS, 0.0)
     variance = max(map(mean_square, deployment.parts.above))
     numerator = -2.0 * rounds * variance * math.log(delta)

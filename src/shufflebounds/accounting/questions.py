@@ -26,7 +26,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.mechanism import interval_of
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
+from shufflebounds.randomizers.base import Randomizer, made_for_delta, require_mechanism
 
 ENDS = ("lower", "upper")
 
@@ -131,8 +131,7 @@ def epsilon(
     is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
     check = validation.delta_between if is_exact else _twice(validation.delta)
     counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
-    if isinstance(subject, Randomizer):
-        subject = subject.for_delta(min(low for low, _ in deltas))
+    subject = made_for_delta(subject, min(low for low, _ in deltas))
     enclosures = _enclosures(subject, Quantity.EPSILON, counts, deltas, rtol)
     return enclosures if is_array_like(n) or is_array_like(delta) else enclosures[0]
 
@@ -243,8 +242,8 @@ def _of_rounds(
     for count, point in zip(counts, points, strict=True):
         try:
             made = subject
-            if quantity is Quantity.EPSILON and isinstance(subject, Randomizer):
-                made = subject.for_delta(point / rounds)
+            if quantity is Quantity.EPSILON:
+                made = made_for_delta(subject, point / rounds)
             enclosures.append(ask(compose([(made, count, rounds)]), point, rtol=rtol))
         except PrecisionError as error:
             errors.append(error)

@@ -197,10 +197,11 @@ class Deployment:
     @cached_property
     def round_protocol(self) -> Protocol:
         """The protocol of all that a user sends in a round, at its ε₀."""
-        rounds = None if self.rounds is None else self.times
-        return self.sent.protocol(
-            Setting(eps0=self.eps0, messages=self.messages, delta=self.delta, rounds=rounds)
-        )
+        setting = Setting(eps0=self.eps0, messages=self.messages)
+        # If the number of rounds is sought, the share of δ of a round is not known.
+        if self.rounds is not None:
+            setting = setting.at(delta=self.delta, rounds=self.times)
+        return self.sent.protocol(setting)
 
     @cached_property
     def protocol(self) -> Protocol:

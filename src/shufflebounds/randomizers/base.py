@@ -400,6 +400,11 @@ def require_mechanism(value: object) -> Decomposition | Randomizer:
     )
 
 
+def made_for_delta(subject: Decomposition | Randomizer, delta: float) -> Decomposition | Randomizer:
+    """Return a randomizer with bounds that are close at δ of a round, or the decomposition."""
+    return subject.for_delta(delta) if isinstance(subject, Randomizer) else subject
+
+
 def single_blanket(blankets: Mapping[str, Decomposition]) -> Decomposition:
     """Return the blanket of `Randomizer.blankets` if it is the only one.
 

@@ -336,6 +336,11 @@ class Joint(Composition):
             return single_blanket(self.blankets())
         return _joint_product([part.blanket() for part in self.parts])
 
+    def for_delta(self, delta: float) -> Joint:
+        """Return it with bounds of the parts that are close at their shares of δ."""
+        parts = [part.for_delta(delta / len(self.parts)) for part in self.parts]
+        return self if parts == list(self.parts) else Joint(parts)
+
     def blankets(self, distance: int | None = None) -> dict[str, Decomposition]:
         """Return blankets by the coordinates in which the inputs differ, such as ``1 2 4``.
 

@@ -202,6 +202,11 @@ class Subsampled(Composition):
         """ε₀ of the randomizer; ⊥ does not depend on the input."""
         return self.randomizer.eps0
 
+    def for_delta(self, delta: float) -> Subsampled:
+        """Return it with bounds of the randomizer that are close at δ."""
+        randomizer = self.randomizer.for_delta(delta)
+        return self if randomizer is self.randomizer else Subsampled(randomizer, self.rate)
+
     def lacking(self) -> str:
         """See `Composition`; ⊥ has the same masses for all inputs."""
         return missing_property(self.randomizer)

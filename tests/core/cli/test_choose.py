@@ -1,5 +1,6 @@
 """The command `choose` prints what `sb.choose` finds, and nothing that is not certified."""
 
+import dataclasses
 import math
 import re
 
@@ -7,6 +8,7 @@ import pytest
 from commands import answer, succeed
 
 import shufflebounds as sb
+from shufflebounds.cli.choose import _choice_facts, _ranking_claim
 
 # Few bits, so that few mechanisms are left to certify.
 ASKED = ("--values", "4", "--eps", "0.5", "--delta", "1e-6", "--most-bits", "3")
@@ -81,3 +83,19 @@ def test_python_is_told_the_steps():
     assert len(search) + len(proofs) == len(steps)
     for part in (search, proofs):
         assert part == [(i, len(part)) for i in range(1, len(part) + 1)]
+
+
+def test_gaussian_noise_has_no_eps0():
+    ranking = sb.choose(None, n=100_000, eps=0.01, delta=1e-6)
+    noise = next(choice for choice in ranking.choices if choice.name == "gaussian")
+    facts = _choice_facts(noise)
+    assert facts["eps0"] is facts["eps0_of_report"] is facts["eps0_of_round"] is None
+    task = {"delta": 1e-6, "rounds": 1, "attributes": 1}
+    best, remains = _ranking_claim(dataclasses.replace(ranking, choices=(noise,)), task)
+    sigma = noise.randomizer.sigma
+    assert best.startswith(
+        f"Best: gaussian --domain binary --sigma {sigma} after [1], certified by"
+    )
+    local = float(remains.split()[6])
+    assert 0.0 <= local - sb.Gaussian(sigma).local_epsilon(1e-6) < 2e-3
+    assert remains.endswith("at delta = 1e-06 remains.")

@@ -230,6 +230,11 @@ def test_the_last_cell_is_made_for_delta():
     assert default < 0.99 * sb.epsilon(sb.Gaussian(1.0, tail=1e-13), **asked).upper
     for kept in (sb.Gaussian(1.0, tail=1e-9), sb.Gaussian(1.0, clamp=2.0)):
         assert kept.for_delta(1e-6) is kept
+    joint = sb.Joint([sb.Gaussian(1.0), sb.KRR(3, 1.0)])
+    assert joint.for_delta(1e-6).parts[0].tail == pytest.approx(5e-11)
+    assert sb.Subsampled(joint, 0.5).for_delta(1e-6).randomizer == joint.for_delta(1e-6)
+    plain = sb.Subsampled(sb.Joint([sb.KRR(3, 1.0)] * 2), 0.5)
+    assert plain.for_delta(1e-6) is plain
     # A curve over users knows δ, and one over δ does not.
     curve = sb.curve(sb.Gaussian(1.0), n=[10_000], delta=1e-6)
     assert curve.enclosures.upper[0] == pytest.approx(default, rel=1e-3)
@@ -357,3 +362,28 @@ def test_what_a_mechanism_does_not_have():
         sb.Gaussian(2.0, clamp=8.0).estimate([10.0])
     with pytest.raises(ValueError, match="frequencies must be left out of Gaussian, sigma = 2,"):
         sb.Gaussian(2.0).error(10, [1.0])
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(0.7, 1), (1.5, 2)])
+def test_all_datasets_of_three_users(sigma, steps):
+    """Histograms are enumerated for all inputs of two other users."""
+    R = sb.Gaussian(sigma, clamp=1.0, grid=1 / steps)
+    rows = [[float(x) for x in row] for row in exact_matrix(sigma, R.clamp, steps)]
+
+    def law(inputs):
+        masses = {}
+        for reports in itertools.product(range(len(rows[0])), repeat=3):
+            key = tuple(sorted(reports))
+            mass = math.prod(rows[x][y] for x, y in zip(inputs, reports, strict=True))
+            masses[key] = masses.get(key, 0.0) + mass
+        return masses
+
+    for eps in (0.0, 0.2, 0.6):
+        deltas = []
+        for others in itertools.product((0, 1), repeat=2):
+            one, other = law((0, *others)), law((1, *others))
+            for a, b in ((one, other), (other, one)):
+                deltas.append(sum(max(a[key] - math.exp(eps) * b[key], 0.0) for key in a))
+        enclosure = sb.delta(R, eps=eps, n=3)
+        assert enclosure.lower <= max(deltas) * (1 + 1e-9)
+        assert enclosure.upper >= max(deltas) * (1 - 1e-9)
