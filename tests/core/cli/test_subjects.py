@@ -75,7 +75,7 @@ def test_who_knows_eps0_alone_may_claim_the_stronger_clone():
     assert "stronger clone" in text
     assert "blanket" not in text
     assert "If the shuffler fails, eps0 = 5 remains." in text
-    assert "The lower bound is that of randomized response of two or three values" in text
+    assert "All users must share one mechanism with this eps0; the lower bound is that of" in text
 
 
 @pytest.mark.parametrize("mechanism", [sb.KRR(2, 1.5), sb.KRR(10, 1.5), sb.BLH(1.5), sb.OUE(1.5)])
