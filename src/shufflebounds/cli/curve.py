@@ -225,14 +225,12 @@ def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
     axis = computed[0].specification.axis.name
     values = [getattr(computed[0].points[row].setting, axis) for row in rows]
     columns = {axis: [f"{value:.6g}" for value in values]}
+    are_several = len({curve.name.experiment for curve in computed}) > 1
     for curve in computed:
         bound = curve.specification.bound
         is_lower = bound.kind in (Kind.LOWER, Kind.CLASS_LOWER)
         answers = [curve.points[row].answer for row in rows]
-        heading = bound.label
-        if heading in columns or len({x.specification.bound.name for x in computed}) == 1:
-            heading = f"{curve.specification.reports.mechanism}: {bound.label}"
-        columns[heading] = [
+        columns[f"{curve.name.experiment}: {bound.label}" if are_several else bound.label] = [
             ""
             if answer.shortfall
             else outward(

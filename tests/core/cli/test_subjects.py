@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from commands import answer, run
+from commands import answer, run, run_in_terminal
 
 import shufflebounds as sb
 from shufflebounds.cli.deployment import honest_users, registered_users
@@ -158,6 +158,15 @@ def test_curves_of_several_mechanisms_are_those_of_each(tmp_path):
             expected = sb.epsilon(mechanism.blanket(), n, 1e-6)
             assert upper == pytest.approx(expected.upper, rel=2e-4)
     assert figure.read_bytes().lstrip().startswith(b"<?xml")
+
+
+def test_columns_of_several_mechanisms_are_called_like_them():
+    further = ("--bound", "clone", "--bound", "blanket", "--versus", "duchi")
+    printed = run_in_terminal(*CURVE, *further)
+    heading = " ".join(printed.split("\n\n")[1].split())
+    for name in ("KRR(k=4): clone", "Duchi: clone", "Duchi: blanket"):
+        assert all(word in heading for word in name.split())
+    assert len(printed.split("\n\n")[1].splitlines()[-1].split()) == 5
 
 
 def test_lines_of_several_mechanisms_are_called_like_them():
