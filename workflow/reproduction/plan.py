@@ -25,7 +25,7 @@ from reproduction.papers.tables import Context
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import bound
 from shufflebounds.core.setting import Setting
-from shufflebounds.curves.plotting.layout import Layout
+from shufflebounds.curves.plotting.layout import USUAL_PRINT, Layout, Print
 from shufflebounds.curves.plotting.texts import filled
 from shufflebounds.curves.specification import Specification, needed
 from shufflebounds.curves.storage import CurveName
@@ -77,6 +77,7 @@ class Paper:
     captions: Mapping[str, str]
     tables: Mapping[str, Table]
     claims: Mapping[str, tuple[CurveName, ...]]
+    style: Print = USUAL_PRINT
 
     @property
     def claimed_curves(self) -> tuple[CurveName, ...]:
@@ -89,7 +90,8 @@ class Paper:
         A table has its own digest in its file.
         """
         shown = self.figures[figure]
-        return self.titles[figure] if isinstance(shown, str) else shown.digest
+        digest = self.titles[figure] if isinstance(shown, str) else shown.digest
+        return digest if self.style == USUAL_PRINT else f"{digest} {self.style}"
 
     @property
     def claims_digest(self) -> str:
@@ -139,6 +141,9 @@ def plan_paper(
         captions=captions,
         tables=tables,
         claims={claim: _drawn_curves(figures, shown) for claim, shown in entry.claims.items()},
+        style=Print(
+            entry.style.column_width, entry.style.page_width, tuple(entry.style.fonts or ())
+        ),
     )
 
 

@@ -12,7 +12,7 @@ with job.running(snakemake) as given:
     paper, name = readings.paper(given), given.wildcards.figure
     sheet, caption = readings.sheet(paper, name, given.input.shown), paper.captions[name]
     *pictures, _, _, _ = given.output
-    figures.draw(sheet, pictures, source=given.params.digest)
+    figures.draw(sheet, pictures, source=given.params.digest, style=paper.style)
     write_text(descriptions.markdown(sheet, caption), given.output.caption)
     write_text(descriptions.latex(sheet, caption), given.output.latex)
     write_text(json.dumps(charts.chart(sheet, caption)), given.output.chart)

@@ -108,27 +108,38 @@ def curve(
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
     compared = [deployment, *(_with_mechanism(deployment, text) for text in versus)]
-    if versus and not bound:
-        bound = ("blanket",) if quantity == "renyi" else ("best",)
-    settled = [
-        _settled_curves(_computed_curves(each, axis, quantity, bound, rtol, fixed, name))
-        for each, name in zip(compared, _experiments(compared), strict=True)
-    ]
-    computed = [curve for settled_curves, _ in settled for curve in settled_curves]
-    capped = dict.fromkeys(note for _, notes in settled for note in notes)
+    computed, notes = _compared_curves(compared, axis, quantity, bound, rtol, fixed)
     _write_files(computed, compared, output, plot)
-    several = None if x == "rounds" else deployment.rounds or 1
     reply = Reply(
-        remarks=[
-            *dict.fromkeys(
-                note for each in compared for note in notes_on(replace(each, rounds=several))
-            ),
-            *capped,
-            *_written_files(output, plot),
-        ],
-        shortfall=_empty_points_error(computed),
+        remarks=[*notes, *_written_files(output, plot)], shortfall=_empty_points_error(computed)
     )
     return reply if output is not None else _printed_curves(reply, computed)
+
+
+def _compared_curves(
+    compared: Sequence[Deployment],
+    axis: Axis,
+    quantity: str,
+    names: Sequence[str],
+    rtol: float,
+    fixed: Mapping[str, float | None],
+) -> tuple[list[Curve], list[str]]:
+    """Return the curves of all mechanisms, and what they rest on.
+
+    Without ``names`` of bounds, only the best bounds of several mechanisms are compared.
+    """
+    if len(compared) > 1 and not names:
+        names = ("blanket",) if quantity == "renyi" else ("best",)
+    computed: list[Curve] = []
+    notes: dict[str, None] = {}
+    for deployment, experiment in zip(compared, _experiments(compared), strict=True):
+        rounds = None if axis.name == "rounds" else deployment.rounds or 1
+        settled, capped = _settled_curves(
+            _computed_curves(deployment, axis, quantity, names, rtol, fixed, experiment)
+        )
+        computed += settled
+        notes |= dict.fromkeys([*notes_on(replace(deployment, rounds=rounds)), *capped])
+    return computed, [*notes]
 
 
 def _with_mechanism(deployment: Deployment, text: str) -> Deployment:
@@ -215,14 +226,12 @@ def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
     axis = computed[0].specification.axis.name
     values = [getattr(computed[0].points[row].setting, axis) for row in rows]
     columns = {axis: [f"{value:.6g}" for value in values]}
+    are_several = len({curve.name.experiment for curve in computed}) > 1
     for curve in computed:
         bound = curve.specification.bound
         is_lower = bound.kind in (Kind.LOWER, Kind.CLASS_LOWER)
         answers = [curve.points[row].answer for row in rows]
-        heading = bound.label
-        if heading in columns or len({x.specification.bound.name for x in computed}) == 1:
-            heading = f"{curve.specification.reports.mechanism}: {bound.label}"
-        columns[heading] = [
+        columns[f"{curve.name.experiment}: {bound.label}" if are_several else bound.label] = [
             ""
             if answer.shortfall
             else outward(

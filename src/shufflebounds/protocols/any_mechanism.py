@@ -36,10 +36,10 @@ class AnyMechanism(GenericReports):
 
     @property
     def caveat(self) -> str:
-        """A sentence that says what the lower bound is about."""
+        """A sentence that says what is assumed, and what the lower bound is about."""
         return (
-            "The lower bound is that of randomized response of two or three values, one of the "
-            "mechanisms with this eps0: another one may leak less."
+            "All users must share one mechanism with this eps0; the lower bound is that of "
+            "randomized response of two or three values, and another mechanism may leak less."
         )
 
     def upper_candidates(self) -> tuple[Candidate, ...]:

@@ -215,6 +215,25 @@ def test_the_largest_eps0_of_a_protocol(name):
         assert at_end["upper"] <= 1.001 if meets else at_end["lower"] >= 0.999
 
 
+def test_rounds_of_a_protocol_may_have_different_numbers_of_users():
+    options = ["--bins", 8, "--n", 2000, "--also", "4000:2", "--delta", 1e-6]
+    found = answer("epsilon", "--protocol", "balls_into_bins", *options)
+    balls = BallsIntoBins(8)
+    rounds = [(balls.decomposition(), balls.draws(n), times) for n, times in ((2000, 1), (4000, 2))]
+    expected = sb.compose(rounds).epsilon(1e-6)
+    assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}
+    trees = ["--height", 2, "--attributes", 2, "--messages", 3, "--n", 2000, "--also", "3000:1"]
+    found = answer("epsilon", "--protocol", "decision_trees", *trees, "--delta", 1e-6)
+    rounds = [
+        (part.protocol.decomposition(), part.protocol.draws(part.n), part.times)
+        for n in (2000, 3000)
+        for part in DecisionTrees(2, 2, 3).parts(n)
+    ]
+    expected = sb.compose(rounds).epsilon(1e-6)
+    assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}
+    assert found["lower"]["lower"] == pytest.approx(expected.upper, rel=1e-2)
+
+
 def test_a_verdict_says_for_whom_it_holds():
     some = ["--protocol", "separate_histograms", "--domain-size", 64, "--eps0", 2, "--nodes", 64]
     printed = run("check", *some, "--n", 1000, "--delta", 1e-6, "--eps", 1).stdout

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from commands import answer, run
+from commands import answer, run, run_in_terminal
 
 import shufflebounds as sb
 from shufflebounds.cli.deployment import honest_users, registered_users
@@ -75,7 +75,7 @@ def test_who_knows_eps0_alone_may_claim_the_stronger_clone():
     assert "stronger clone" in text
     assert "blanket" not in text
     assert "If the shuffler fails, eps0 = 5 remains." in text
-    assert "The lower bound is that of randomized response of two or three values" in text
+    assert "All users must share one mechanism with this eps0; the lower bound is that of" in text
 
 
 @pytest.mark.parametrize("mechanism", [sb.KRR(2, 1.5), sb.KRR(10, 1.5), sb.BLH(1.5), sb.OUE(1.5)])
@@ -158,6 +158,15 @@ def test_curves_of_several_mechanisms_are_those_of_each(tmp_path):
             expected = sb.epsilon(mechanism.blanket(), n, 1e-6)
             assert upper == pytest.approx(expected.upper, rel=2e-4)
     assert figure.read_bytes().lstrip().startswith(b"<?xml")
+
+
+def test_columns_of_several_mechanisms_are_called_like_them():
+    further = ("--bound", "clone", "--bound", "blanket", "--versus", "duchi")
+    printed = run_in_terminal(*CURVE, *further)
+    heading = " ".join(printed.split("\n\n")[1].split())
+    for name in ("KRR(k=4): clone", "Duchi: clone", "Duchi: blanket"):
+        assert all(word in heading for word in name.split())
+    assert len(printed.split("\n\n")[1].splitlines()[-1].split()) == 5
 
 
 def test_lines_of_several_mechanisms_are_called_like_them():

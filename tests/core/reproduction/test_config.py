@@ -17,6 +17,7 @@ from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.curves.plotting.layout import Print
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
@@ -257,3 +258,14 @@ def test_only_a_paper_with_tables_needs_no_experiments():
     entry = tables | {"x": {"n": [10]}, "experiments": {"krr": experiment}}
     with pytest.raises(ValueError, match="regimes is missing"):
         PaperEntry.model_validate(entry)
+
+
+def test_widths_and_fonts_of_figures_redraw_them_alone():
+    usual, other = content(), content()
+    style = {"column_width": 4.0, "fonts": ["DejaVu Serif"]}
+    other[PAPER]["style"] = {**other[PAPER].get("style", {}), **style}
+    before, after = (checks.make_plan(x).papers[PAPER] for x in (usual, other))
+    assert after.style == Print(4.0, 7.16, ("DejaVu Serif",))
+    assert before.curves == after.curves
+    assert all(before.figure_digest(x) != after.figure_digest(x) for x in before.figures)
+    assert before.figure_digest("fig") == before.figures["fig"].digest

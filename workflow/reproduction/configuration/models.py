@@ -402,6 +402,15 @@ class StyleEntry(Entry):
     transform: Transform = Field(
         default="none", description="What figures draw of ε unless they say otherwise."
     )
+    column_width: Annotated[Finite, Ge(1.0), Le(20.0)] = Field(
+        default=3.5, description="Width in inches of figures with a single column of panels."
+    )
+    page_width: Annotated[Finite, Ge(1.0), Le(20.0)] = Field(
+        default=7.16, description="Width in inches of figures with panels side by side."
+    )
+    fonts: Listed[Text] | None = Field(
+        default=None, description="Installed fonts of the figures, before the usual ones."
+    )
     experiments: dict[str, Text] = Field(
         default={},
         description="How figures call the experiments; if left out, like their mechanisms.",

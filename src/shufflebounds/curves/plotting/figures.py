@@ -19,6 +19,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
@@ -28,15 +29,13 @@ from PIL.PngImagePlugin import PngInfo
 
 from shufflebounds.core import validation
 from shufflebounds.curves.files import write_bytes
+from shufflebounds.curves.plotting.layout import USUAL_PRINT, Print
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
 from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
 from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
-# Widths of a figure in inches: a column and a page of a two-column paper.
-COLUMN_WIDTH = 3.5
-PAGE_WIDTH = 7.16
 # Height of a row of panels in inches.
 PANEL_HEIGHT = 1.75
 # The same of a row that is the only one, beside which all names must fit.
@@ -106,20 +105,26 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 
 def write(
-    make: Callable[[str], Figure], paths: Sequence[str | Path], *, source: str | None = None
+    make: Callable[[str], Figure],
+    paths: Sequence[str | Path],
+    *,
+    source: str | None = None,
+    fonts: Sequence[str] = (),
 ) -> None:
     """Write what `make` makes of ``pdf``, ``png`` or ``svg``, as each path's suffix says, to it.
 
     A file is replaced at once or not at all. PNG files name their `source`. Raises ValueError for
-    any other suffix before anything is made.
+    any other suffix, and for a font that is not installed, before anything is made.
     """
+    for font in fonts:
+        _require_font(font)
     files = [Path(path) for path in paths]
     for path in files:
         validation.choice(f"suffix of {path}", path.suffix, [f".{kind}" for kind in METADATA])
     for path in files:
         kind = path.suffix.removeprefix(".")
         content = io.BytesIO()
-        with _theme(kind):
+        with _theme(kind, fonts):
             make(kind).savefig(content, format=kind, metadata=METADATA[kind])
         write_bytes(_small(content, source) if kind == "png" else content.getvalue(), path)
 
@@ -137,13 +142,27 @@ def _small(picture: io.BytesIO, source: str | None) -> bytes:
     return content.getvalue()
 
 
-def _theme(kind: str) -> Any:
+def _theme(kind: str, fonts: Sequence[str] = ()) -> Any:
     """The context in which figures of a kind are made and written, whatever a user's settings."""
-    return matplotlib.style.context(["default", THEME, PRINT_THEME if kind == "pdf" else {}])
+    theme = {**THEME, **(PRINT_THEME if kind == "pdf" else {})}
+    family: Any = theme["font.family"]
+    usual = [family] if isinstance(family, str) else family
+    return matplotlib.style.context(["default", {**theme, "font.family": [*fonts, *usual]}])
+
+
+def _require_font(font: str) -> None:
+    """Raise ValueError for a font that is not installed, in whose place another would be drawn."""
+    if font not in {entry.name for entry in fontManager.ttflist}:
+        raise ValueError(f"fonts must be installed, got {font!r}, which is not")
 
 
 def draw(
-    sheet: Sheet, paths: Sequence[str | Path], *, titled: bool = False, source: str | None = None
+    sheet: Sheet,
+    paths: Sequence[str | Path],
+    *,
+    titled: bool = False,
+    source: str | None = None,
+    style: Print = USUAL_PRINT,
 ) -> None:
     """Write the `figure` of a sheet to each path, as `write` does.
 
@@ -152,22 +171,25 @@ def draw(
     """
 
     def make(kind: str) -> Figure:
-        return figure(sheet, titled=titled or kind == "png", kind=kind)
+        return figure(sheet, titled=titled or kind == "png", kind=kind, style=style)
 
-    write(make, paths, source=source)
+    write(make, paths, source=source, fonts=style.fonts)
 
 
-def figure(sheet: Sheet, *, titled: bool = True, kind: str = "png") -> Figure:
+def figure(
+    sheet: Sheet, *, titled: bool = True, kind: str = "png", style: Print = USUAL_PRINT
+) -> Figure:
     """The figure of a sheet. Values that a logarithmic axis cannot show are left out."""
-    with _theme(kind):
-        return _figure(sheet, titled)
+    with _theme(kind, style.fonts):
+        return _figure(sheet, titled, style)
 
 
-def _figure(sheet: Sheet, titled: bool) -> Figure:
+def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
     """Return the figure of a sheet, in the theme that is set."""
-    width, row_height = _size(sheet)
+    width, row_height = _size(sheet, style)
+    is_column = len(sheet.rows[0]) == 1
     has_lines = not (sheet.is_map or sheet.is_diagram)
-    keys = _keys(sheet) if width == COLUMN_WIDTH and has_lines else {}
+    keys = _keys(sheet) if is_column and has_lines else {}
     key_height = sum(map(len, keys.values())) * NAME_HEIGHT / 72.0
     fig = Figure((width, len(sheet.rows) * row_height + key_height), layout="constrained")
     # Texts are measured alike, whatever backend a user has.
@@ -180,7 +202,7 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
         sharey="row" if sheet.has_shared_rows else False,
     )
     label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
-    beside = 0.5 if sheet.is_map or width == COLUMN_WIDTH else LABEL_WIDTH + 0.5
+    beside = 0.5 if sheet.is_map or is_column else LABEL_WIDTH + 0.5
     for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
         for j, (ax, view) in enumerate(zip(axes, views, strict=True)):
             _draw_panel(ax, view, sheet, views if sheet.has_shared_rows else [view])
@@ -202,14 +224,14 @@ def _figure(sheet: Sheet, titled: bool) -> Figure:
         fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
     for i, lines in keys.items():
         _write_key(grid[i][0], lines)
-    if has_lines and width > COLUMN_WIDTH:
+    if has_lines and not is_column:
         _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
     return fig
 
 
-def _size(sheet: Sheet) -> tuple[float, float]:
+def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
     """Return the width of a figure and the height of a row of its panels, in inches."""
-    width = PAGE_WIDTH if len(sheet.rows[0]) > 1 else COLUMN_WIDTH
+    width = style.page_width if len(sheet.rows[0]) > 1 else style.column_width
     first = sheet.views[0]
     if sheet.is_map:
         return width, len(first.y_ticks) * CELL_HEIGHT + MAP_EDGE

@@ -18,6 +18,23 @@ _NAMELESS = CurveName("", "", "")
 
 
 @dataclass(frozen=True)
+class Print:
+    """How figures fit the paper around them.
+
+    A figure is ``column_width`` inches wide, or ``page_width`` if it has panels side by side. Its
+    texts have the first of the ``fonts`` that has a letter, before the usual ones.
+    """
+
+    column_width: float = 3.5
+    page_width: float = 7.16
+    fonts: tuple[str, ...] = ()
+
+
+# How figures look that are for no particular paper.
+USUAL_PRINT = Print()
+
+
+@dataclass(frozen=True)
 class Line:
     """A line, and how it is drawn.
 

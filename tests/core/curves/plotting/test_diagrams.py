@@ -11,6 +11,7 @@ from repository import ROOT
 
 from reproduction.papers.su2026 import Methods, methods
 from shufflebounds.curves.plotting import charts, descriptions, figures
+from shufflebounds.curves.plotting.layout import USUAL_PRINT
 
 CONTENT = yaml.safe_load((ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8"))
 GIVEN = {key: value for key, value in CONTENT["tables"]["methods"].items() if key != "kind"}
@@ -25,7 +26,7 @@ def sheet():
 
 def test_no_two_texts_overlap_at_the_width_of_a_column(sheet):
     figure = figures.figure(sheet)
-    assert figure.get_figwidth() == pytest.approx(figures.COLUMN_WIDTH)
+    assert figure.get_figwidth() == pytest.approx(USUAL_PRINT.column_width)
     figure.draw_without_rendering()
     (ax,) = figure.axes
     drawn = [text for text in ax.texts if text.get_text()]

@@ -10,6 +10,7 @@ from repository import ROOT
 
 from reproduction.papers.su2026.amplification_law import law_sheet
 from shufflebounds.curves.plotting import figures
+from shufflebounds.curves.plotting.layout import Print
 from shufflebounds.curves.plotting.sheets import of_curves
 
 KINDS = ("pdf", "png", "svg")
@@ -138,3 +139,18 @@ def test_fonts_are_embedded_truetype(name, drawn):
     assert b"/FontFile2" in pdf
     assert b"STIXGeneral" in pdf
     assert b"/Type3" not in pdf
+
+
+def test_a_paper_decides_on_widths_and_fonts(tmp_path):
+    layout = grid(curves=["clone", "upper"])
+    sheet, is_wide = of_curves(data(layout), layout), len(layout.panels[0]) > 1
+    style = Print(column_width=5.0, page_width=6.0, fonts=("DejaVu Serif",))
+    figures.draw(sheet, [tmp_path / "a.png", tmp_path / "a.svg"], style=style)
+    figures.draw(sheet, [tmp_path / "b.svg"])
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width == 200 * (6 if is_wide else 5)
+    texts = [(tmp_path / f"{name}.svg").read_text("utf-8") for name in "ab"]
+    assert ["DejaVuSerif" in text for text in texts] == [True, False]
+    with pytest.raises(ValueError, match="fonts must be installed, got 'No Such Font'"):
+        figures.draw(sheet, [tmp_path / "c.png"], style=Print(fonts=("No Such Font",)))
+    assert not (tmp_path / "c.png").exists()

@@ -10,6 +10,7 @@ from matplotlib.text import Text
 from places import assert_everything_has_its_place
 
 from shufflebounds.curves.plotting import descriptions, figures
+from shufflebounds.curves.plotting.layout import USUAL_PRINT
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import of_curves
 
@@ -39,7 +40,7 @@ def test_a_figure_shows_all_of_its_sheet(name):
     layout = LAYOUTS[name]
     sheet = of_curves(data(layout), layout)
     fig = figures.figure(sheet)
-    assert fig.get_figwidth() == figures.PAGE_WIDTH
+    assert fig.get_figwidth() == USUAL_PRINT.page_width
     for ax, view in zip(fig.axes, sheet.views, strict=True):
         assert [ax.get_xscale(), ax.get_yscale()] == [
             "log" if is_log else "linear" for is_log in (view.x_log, view.y_log)
@@ -95,7 +96,7 @@ def test_in_a_column_names_stand_above_the_panels_once():
     layout = with_ratio()
     layout = replace(layout, panels=tuple(panels[:1] for panels in layout.panels))
     fig = figures.figure(of_curves(data(layout), layout), titled=False)
-    assert fig.get_figwidth() == figures.COLUMN_WIDTH
+    assert fig.get_figwidth() == USUAL_PRINT.column_width
     fig.draw_without_rendering()
     above, below = fig.axes
     assert above.bbox.width > 0.75 * fig.bbox.width
