@@ -2,8 +2,10 @@
 
 import os
 import pydoc
+import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 from repository import ROOT
@@ -73,3 +75,12 @@ def test_commands_start_before_numpy_is_loaded():
     bare = loaded("import shufflebounds")
     assert {x for x in bare if x.startswith("shufflebounds.")} == {"shufflebounds._version"}
     assert "numpy" not in bare
+
+
+def test_a_public_class_has_one_home():
+    homes = Counter(
+        name
+        for path in (SOURCE / "shufflebounds").rglob("*.py")
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert not [name for name in shufflebounds.__all__ if homes[name] > 1]

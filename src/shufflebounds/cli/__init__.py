@@ -130,7 +130,7 @@ def _usage_sentence(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         return _unknown_option(error)
     is_argument = isinstance(getattr(error, "param", None), click.Argument)
-    message = error.message if is_argument else error.format_message()
+    message = error.message if is_argument and error.message else error.format_message()
     if "No such command" in message:
         message += " `shufflebounds -h` lists the commands."
     if "extra argument" in message:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.reply import Output
 from shufflebounds.cli.tables import Table
 from shufflebounds.core.enclosure import Enclosure
@@ -51,7 +51,7 @@ def opposite(end: End) -> End:
     return "lower" if end == "upper" else "upper"
 
 
-def pairs_of_rounds(bound: Bound, deployment: Deployment) -> tuple[Candidate, ...]:
+def pairs_of_rounds(bound: Bound, deployment: Scenario) -> tuple[Candidate, ...]:
     """Return the pairs that a bound compares in all rounds; their number may be sought.
 
     Over several rounds only a few dataset pairs are compared. Raises ValueError for several rounds

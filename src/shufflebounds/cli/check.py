@@ -15,7 +15,7 @@ from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
 from shufflebounds.cli.claims import is_verifiable
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -107,7 +107,7 @@ def verdict_of(findings: Iterable[Finding], eps: float) -> Verdict:
 
 
 def findings_on(
-    eps: float, delta: float, deployment: Deployment, numerics: Numerics
+    eps: float, delta: float, deployment: Scenario, numerics: Numerics
 ) -> tuple[dict[str, Finding], list[str]]:
     """Return the findings of all bounds that apply to the reports, by name, and notes on them.
 
@@ -130,7 +130,7 @@ def findings_on(
 
 
 def _findings(
-    bounds: Mapping[str, Bound], delta: float, deployment: Deployment, numerics: Numerics
+    bounds: Mapping[str, Bound], delta: float, deployment: Scenario, numerics: Numerics
 ) -> dict[str, Finding]:
     """Return the findings of those bounds that apply; ValueError for a mistake in the setting."""
     setting, findings = deployment.setting(delta=delta), {}
@@ -156,7 +156,7 @@ def _findings(
     *REPLY,
 )
 def check(
-    deployment: Deployment,
+    deployment: Scenario,
     delta: float,
     eps: float,
     rtol: float | None,
@@ -254,7 +254,7 @@ def _bound_label(bound: Bound) -> str:
     return f"{bound.label}{' (not proven)' if bound.kind is Kind.UNPROVEN else ''}"
 
 
-def _second_program(deployment: Deployment) -> list[str]:
+def _second_program(deployment: Scenario) -> list[str]:
     """Return how another program can prove the numbers, if it knows the mechanism."""
     if not is_verifiable(deployment):
         return []
@@ -270,7 +270,7 @@ def _verdict_reason(
     verdict: Verdict,
     findings: Sequence[Finding],
     imprecise: Sequence[Finding],
-    deployment: Deployment,
+    deployment: Scenario,
 ) -> str:
     """Return the sentence that gives the reason of the verdict."""
     lowest, highest = _lowest(findings), _highest(findings)
@@ -300,7 +300,7 @@ def _verdict_reason(
     )
 
 
-def _counterexample(finding: Finding, output: Output, deployment: Deployment) -> str:
+def _counterexample(finding: Finding, output: Output, deployment: Scenario) -> str:
     """Return what refutes a claim: two datasets that differ by more."""
     by = f"differ by an epsilon of {finding.text(output)}"
     if math.isinf(finding.end):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shufflebounds.bounds.base import Answer
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.reply import Output, or_value_error
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
@@ -17,12 +17,12 @@ from shufflebounds.curves.files import write_text
 CLAIM_MARGIN = 2e-4
 
 
-def is_verifiable(deployment: Deployment) -> bool:
+def is_verifiable(deployment: Scenario) -> bool:
     """Return whether the program defines the reports."""
     return deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
 
 
-def require_verifiable(deployment: Deployment) -> None:
+def require_verifiable(deployment: Scenario) -> None:
     """Raise ValueError for claims that the program cannot check, before they are computed."""
     if not is_verifiable(deployment):
         raise ValueError(
@@ -33,7 +33,7 @@ def require_verifiable(deployment: Deployment) -> None:
 
 
 def write_claims(
-    path: Path, deployment: Deployment, answers: Mapping[str, Answer], delta: float, output: Output
+    path: Path, deployment: Scenario, answers: Mapping[str, Answer], delta: float, output: Output
 ) -> str:
     """Write the claims of an answer on ε, and return a sentence that lists them.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on
 from shufflebounds.cli.options import OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
@@ -82,7 +82,7 @@ MAX_ROWS = 11
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
 )
 def curve(
-    deployment: Deployment,
+    deployment: Scenario,
     x: str,
     start: float | None,
     stop: float | None,
@@ -117,7 +117,7 @@ def curve(
 
 
 def _compared_curves(
-    compared: Sequence[Deployment],
+    compared: Sequence[Scenario],
     axis: Axis,
     quantity: str,
     names: Sequence[str],
@@ -142,12 +142,12 @@ def _compared_curves(
     return computed, [*notes]
 
 
-def _with_mechanism(deployment: Deployment, text: str) -> Deployment:
+def _with_mechanism(deployment: Scenario, text: str) -> Scenario:
     """Return the same users with another mechanism, such as ``krr k=20``."""
     return replace(deployment, mechanism=further_mechanism(text), messages=None)
 
 
-def _experiments(compared: Sequence[Deployment]) -> list[str]:
+def _experiments(compared: Sequence[Scenario]) -> list[str]:
     """Return what the curves of each mechanism are called; ValueError if two are the same."""
     if len(compared) == 1:
         return [compared[0].mechanism.type]
@@ -165,7 +165,7 @@ def _axis(name: str, start: float | None, stop: float | None, points: int, spaci
 
 
 def _computed_curves(
-    deployment: Deployment,
+    deployment: Scenario,
     axis: Axis,
     quantity: str,
     names: Sequence[str],
@@ -210,7 +210,7 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
 
 def _write_files(
     computed: Sequence[Curve],
-    compared: Sequence[Deployment],
+    compared: Sequence[Scenario],
     output: Path | None,
     plot: Path | None,
 ) -> None:
@@ -250,7 +250,7 @@ def _csv(computed: Sequence[Curve]) -> str:
 
 def _specifications(
     bounds: Mapping[str, Bound],
-    deployment: Deployment,
+    deployment: Scenario,
     setting: Setting,
     axis: Axis,
     quantity: str,
@@ -305,7 +305,7 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], compared: Sequence[Deployment], path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], compared: Sequence[Scenario], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
     heading = title(computed[0])

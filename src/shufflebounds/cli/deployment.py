@@ -111,7 +111,7 @@ def _kept_share(dropout: float) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployment:
+class Scenario:
     """Users who send reports of a mechanism or messages of a protocol, in some number of rounds.
 
     A user sends ``k_joint`` reports together, each with probability ``rate`` (Poisson subsampling).

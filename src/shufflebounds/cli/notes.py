@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 
 from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.cli.deployment import Deployment, shown_eps0
+from shufflebounds.cli.deployment import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -25,14 +25,14 @@ MAX_TELLING_EPS = 10.0
 MIN_WHOLE_ODDS = 100.0
 
 
-def warnings(deployment: Deployment) -> list[str]:
+def warnings(deployment: Scenario) -> list[str]:
     """Return the notes that restrict what may be claimed, which no answer leaves out."""
     protocol = deployment.sample
     source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
     return [*([source.caveat] if source.caveat else []), *_warnings_on_draws(deployment)]
 
 
-def _warnings_on_draws(deployment: Deployment) -> list[str]:
+def _warnings_on_draws(deployment: Scenario) -> list[str]:
     """Return notes on what users draw again in every round, if there are several."""
     if deployment.has_one_round:
         return []
@@ -52,7 +52,7 @@ def _warnings_on_draws(deployment: Deployment) -> list[str]:
     return notes
 
 
-def untried_bound(deployment: Deployment) -> list[str]:
+def untried_bound(deployment: Scenario) -> list[str]:
     """Return a note if the bound for all datasets is not part of the best proven bound."""
     protocol = deployment.sample
     if not isinstance(protocol, SingleMessage):
@@ -71,7 +71,7 @@ def untried_bound(deployment: Deployment) -> list[str]:
     ]
 
 
-def notes_on(deployment: Deployment) -> list[str]:
+def notes_on(deployment: Scenario) -> list[str]:
     """Return what the answers rest on, the warnings among them."""
     if not deployment.sends_reports:
         return _notes_on_messages(deployment)
@@ -84,7 +84,7 @@ def notes_on(deployment: Deployment) -> list[str]:
     ]
 
 
-def _notes_on_messages(deployment: Deployment) -> list[str]:
+def _notes_on_messages(deployment: Scenario) -> list[str]:
     notes = [
         *warnings(deployment),
         "Neighbouring datasets differ in the input of one user. "
@@ -103,13 +103,13 @@ def _notes_on_messages(deployment: Deployment) -> list[str]:
     return notes
 
 
-def _has_numbered_inputs(deployment: Deployment) -> bool:
+def _has_numbered_inputs(deployment: Scenario) -> bool:
     """Return whether inputs are rows of a matrix, which fixes ε₀."""
     pairs = deployment.sample.upper_candidates() if deployment.has_own_eps0 else ()
     return any(pair.inputs for pair in pairs)
 
 
-def _notes_on_matrices(deployment: Deployment) -> list[str]:
+def _notes_on_matrices(deployment: Scenario) -> list[str]:
     if not _has_numbered_inputs(deployment):
         return []
     label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
@@ -128,7 +128,7 @@ def _notes_on_matrices(deployment: Deployment) -> list[str]:
     return notes
 
 
-def _notes_on_several_reports(deployment: Deployment) -> list[str]:
+def _notes_on_several_reports(deployment: Scenario) -> list[str]:
     notes, k = [], deployment.k_joint
     if k > 1 and not _has_numbered_inputs(deployment):
         each = "" if deployment.has_own_eps0 else f" each at eps0/{k},"
@@ -163,7 +163,7 @@ def _notes_on_several_reports(deployment: Deployment) -> list[str]:
     return notes
 
 
-def _notes_on_users(deployment: Deployment) -> list[str]:
+def _notes_on_users(deployment: Scenario) -> list[str]:
     # If n is sought, the answer is a number of users.
     is_counted = deployment.n is None
     notes = []
@@ -183,7 +183,7 @@ def _notes_on_users(deployment: Deployment) -> list[str]:
     return notes
 
 
-def _notes_on_rounds(deployment: Deployment) -> list[str]:
+def _notes_on_rounds(deployment: Scenario) -> list[str]:
     if deployment.has_one_round:
         return []
     rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
@@ -197,7 +197,7 @@ def _notes_on_rounds(deployment: Deployment) -> list[str]:
     ]
 
 
-def large_delta(deployment: Deployment, delta: float | None, text: str) -> list[str]:
+def large_delta(deployment: Scenario, delta: float | None, text: str) -> list[str]:
     """Return a note on a δ above 1/n, which is printed as ``text``."""
     if delta is None or deployment.n is None or delta * deployment.honest <= 1.0:
         return []

@@ -20,7 +20,7 @@ from shufflebounds.cli.answers import (
     safe_end,
     table_of_bounds,
 )
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -105,7 +105,7 @@ class Question:
             **given,
         )
 
-    def reply(self, deployment: Deployment, output: Output, **given: Any) -> Reply:
+    def reply(self, deployment: Scenario, output: Output, **given: Any) -> Reply:
         """Return the reply to the question about a deployment."""
         if self.sought:
             left_open: dict[str, Any] = {self.sought: None}
@@ -148,7 +148,7 @@ class Question:
             shortfall=shortfall,
         )
 
-    def _claim(self, deployment: Deployment, numbers: Mapping[str, float], text: str) -> list[str]:
+    def _claim(self, deployment: Scenario, numbers: Mapping[str, float], text: str) -> list[str]:
         """Return what may be claimed, and what no claim may be."""
         covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
@@ -160,7 +160,7 @@ class Question:
         return [x for x in ((proven if not ruled_out else "") if proven else usual, ruled_out) if x]
 
     def _without_shuffler(
-        self, deployment: Deployment, claimed: float, delta: float | None, delta_text: str
+        self, deployment: Scenario, claimed: float, delta: float | None, delta_text: str
     ) -> list[str]:
         """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
         if not deployment.has_local_privacy:
@@ -174,7 +174,7 @@ class Question:
 
 
 def _wide_answers_error(
-    answers: Mapping[str, Answer], deployment: Deployment
+    answers: Mapping[str, Answer], deployment: Scenario
 ) -> PrecisionError | None:
     """Return the error that names the bounds whose answers are too wide; None if there is none."""
     wide = [

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from shufflebounds.cli import report
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.tables import KEPT_SPACE, Table, table_lines
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
 from shufflebounds.curves.files import write_text
@@ -68,7 +68,7 @@ class Reply:
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     bounds: Sequence[str] = ()
-    deployment: Deployment | None = None
+    deployment: Scenario | None = None
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict)
     document: str = ""
     remarks: Sequence[str] = ()

@@ -15,7 +15,7 @@ from shufflebounds.cli.tables import aligned, is_numeric
 from shufflebounds.protocols.base import REPORTS
 
 if TYPE_CHECKING:
-    from shufflebounds.cli.deployment import Deployment
+    from shufflebounds.cli.deployment import Scenario
     from shufflebounds.cli.reply import Reply
 
 # Parts of a page: what they are, and a text, the items of a list or the rows of a table.
@@ -143,7 +143,7 @@ def _question(reply: Reply) -> Page:
     return [("p", reply.title), ("ul", [f"{key}: {text}" for key, text in lines.items() if text])]
 
 
-def _cover(deployment: Deployment) -> str:
+def _cover(deployment: Scenario) -> str:
     """Return how many users provide cover, unless all do."""
     is_less = deployment.n is not None and deployment.honest < deployment.n
     return f"{deployment.honest} users" if is_less else ""

@@ -21,7 +21,7 @@ from shufflebounds.cli.answers import (
     opposite,
     safe_end,
 )
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on, warnings
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
@@ -50,13 +50,13 @@ ALL_DATASETS_SMALLEST = 1e-8
 ROWS = {
     "best": "no attack does better; you can claim it.",
     "blanket": "no attack does better; you can claim it.",
-    "lower": "an attack on two specific datasets achieves this; any smaller claim is false.",
+    "lower": "two specific datasets allow this; any smaller claim is false.",
     "stronger_clone": "the best bound for any mechanism with this eps0.",
 }
 COLUMN_MEANINGS = {
     "right guess": "how often the best attack guesses right, from even odds.",
-    "false negatives": "their rate at the rate of false positives in the heading. A stronger "
-    "attack has fewer of them. In these columns an upper bound is therefore the smaller number.",
+    "false negatives": "their rate at that rate of false positives; fewer of them mean a stronger "
+    "attack, so an upper bound has the smaller number.",
 }
 ATTACK = (
     "The attacker sees all that is shuffled, knows all other users' values, and tells which of two "
@@ -126,7 +126,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rows={label(name): meaning for name, meaning in ROWS.items()} | COLUMN_MEANINGS,
 )
 def risk(
-    deployment: Deployment,
+    deployment: Scenario,
     false_positives: tuple[float, ...],
     plot: Path | None,
     rtol: float | None,
@@ -134,10 +134,9 @@ def risk(
 ) -> Reply:
     """How well can an attack tell two values of a user apart?
 
-    There is no delta to choose: the answer is the trade-off between both error rates. You can claim
-    the best proven bound. --rtol is about the advantages of the other bounds.
+    You can claim the best proven bound. --rtol is about all others.
 
-    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5 --rounds 365
+    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks_of_pairs(deployment, rtol)
@@ -164,7 +163,7 @@ def risk(
     )
 
 
-def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[str, Risk], bool]:
+def _risks_of_pairs(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], bool]:
     """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
     risks, is_symmetric = {}, True
     for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
@@ -182,7 +181,7 @@ def _risks_of_pairs(deployment: Deployment, rtol: float | None) -> tuple[dict[st
     return risks, is_symmetric
 
 
-def _all_shuffles(protocol: Protocol, deployment: Deployment) -> list[Shuffles]:
+def _all_shuffles(protocol: Protocol, deployment: Scenario) -> list[Shuffles]:
     """Return the shuffles of all rounds of a protocol."""
     rounds = deployment.setting().rounds or 1
     parts = protocol.parts(deployment.honest)
@@ -208,7 +207,7 @@ def _profile(composed: Composed, rtol: float | None) -> SampledProfile:
     return curve
 
 
-def _with_best(risks: Mapping[str, Risk], deployment: Deployment) -> dict[str, Risk]:
+def _with_best(risks: Mapping[str, Risk], deployment: Scenario) -> dict[str, Risk]:
     """Return the risks of reports after the best proven one, which may be that of the blankets."""
     # Of sums of bits it would take a minute and gain nothing.
     if not deployment.sends_reports:
@@ -236,7 +235,7 @@ def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> Prec
 
 
 def _risk_table(
-    risks: Mapping[str, Risk], rates: Sequence[float], deployment: Deployment, output: Output
+    risks: Mapping[str, Risk], rates: Sequence[float], deployment: Scenario, output: Output
 ) -> Table:
     """Return a row for each bound, with the ends that are on the safe side."""
     ends = {name: (safe_end(name), opposite(safe_end(name))) for name in risks}

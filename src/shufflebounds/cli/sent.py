@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from shufflebounds.accounting.training import Training
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
@@ -95,7 +95,7 @@ def question(
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command about users: with `options`, and those that describe what users send.
 
-    The function gets a `Deployment` in place of the options that describe one. With `training`,
+    The function gets a `Scenario` in place of the options that describe one. With `training`,
     that function answers about a `Training`.
     """
     offered = [*protocols(), TRAINING] if training else protocols()
@@ -146,7 +146,7 @@ def _deployment(
     parts: tuple[str, ...],
     own: dict[str, Any],
     users: Mapping[str, Any],
-) -> Deployment:
+) -> Scenario:
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
     if protocol is None and mechanism is None:
         of_training = [name for name in parameters(TRAINING) if name in own]
@@ -158,11 +158,11 @@ def _deployment(
     if protocol is None and mechanism == ANY:
         mechanism, protocol = None, ANY
     if protocol is None:
-        return Deployment(mechanism=_mechanism(str(mechanism), own, parts), **users)
+        return Scenario(mechanism=_mechanism(str(mechanism), own, parts), **users)
     if mechanism is not None or parts:
         raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
     settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
-    return Deployment(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
+    return Scenario(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
 
 
 def _training(own: Mapping[str, Any]) -> Training:

@@ -22,7 +22,7 @@ from shufflebounds.cli.answers import (
     within_eps0,
 )
 from shufflebounds.cli.claims import require_verifiable, write_claims
-from shufflebounds.cli.deployment import SOME_EPS0, Deployment, registered_users
+from shufflebounds.cli.deployment import SOME_EPS0, Scenario, registered_users
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.core import validation
@@ -57,7 +57,7 @@ class Solution(NamedTuple):
 
 
 def solve_epsilon(
-    deployment: Deployment, delta: float, rtol: float | None, claim: Path | None, output: Output
+    deployment: Scenario, delta: float, rtol: float | None, claim: Path | None, output: Output
 ) -> Solution:
     """Return ε at δ; with ``claim``, also write a file of claims."""
     if claim is not None:
@@ -70,20 +70,18 @@ def solve_epsilon(
     return Solution(answers, [written, *notes], [written])
 
 
-def solve_delta(deployment: Deployment, eps: float, rtol: float | None, output: Output) -> Solution:
+def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Output) -> Solution:
     """Return δ at ε."""
     return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
-def solve_renyi(
-    deployment: Deployment, order: float, rtol: float | None, output: Output
-) -> Solution:
+def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
     """Return the Rényi divergence of an order."""
     return Solution(_divergences(deployment, "renyi", rtol, order=order))
 
 
 def _divergences(
-    deployment: Deployment, quantity: str, rtol: float | None, **target: float
+    deployment: Scenario, quantity: str, rtol: float | None, **target: float
 ) -> dict[str, Answer]:
     """Return the answers about a divergence of all rounds."""
     setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
@@ -98,7 +96,7 @@ def _divergences(
     return answers
 
 
-def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answer:
+def _held_to_width(answer: Answer, rtol: float, deployment: Scenario) -> Answer:
     """Return the best proven answer, with a shortfall if several rounds are wider than `rtol`.
 
     `sb.epsilon` and `sb.delta` raise `PrecisionError` then. For one round they promise no width.
@@ -113,7 +111,7 @@ def _held_to_width(answer: Answer, rtol: float, deployment: Deployment) -> Answe
 
 
 def solve_eps0(
-    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the largest ε₀ that meets a target, of each bound and of the mechanism."""
     deployment.require_open_eps0()
@@ -151,7 +149,7 @@ def solve_eps0(
 
 
 def solve_users(
-    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the fewest users that meet a target, with those who collude or drop out."""
     if deployment.sends_reports:
@@ -163,7 +161,7 @@ def solve_users(
     return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
 
 
-def _of_registered(answer: Answer, deployment: Deployment) -> Answer:
+def _of_registered(answer: Answer, deployment: Scenario) -> Answer:
     """Return an answer on the users who provide cover as one on all users."""
     ends = (
         end
@@ -175,7 +173,7 @@ def _of_registered(answer: Answer, deployment: Deployment) -> Answer:
 
 
 def _fewest_reports(
-    deployment: Deployment, eps: float, delta: float, rtol: float | None
+    deployment: Scenario, eps: float, delta: float, rtol: float | None
 ) -> dict[str, Answer]:
     """Return the fewest users who provide cover that meet a target by their reports."""
     rounds = deployment.times
@@ -209,7 +207,7 @@ def _meets(pair: Candidate, n: int, eps: float, delta: float, rounds: int) -> bo
 
 
 def solve_rounds(
-    deployment: Deployment, eps: float, delta: float, rtol: float | None, output: Output
+    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the most rounds that meet a target."""
     if not deployment.sends_reports:
@@ -228,15 +226,13 @@ def solve_rounds(
     return Solution(_searched_answers(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
 
 
-def _protocol_answers(
-    deployment: Deployment, ask: Callable[[Bound], Enclosure]
-) -> dict[str, Answer]:
+def _protocol_answers(deployment: Scenario, ask: Callable[[Bound], Enclosure]) -> dict[str, Answer]:
     """Return the answers of the bounds of a protocol to a search."""
     return {name: Answer(ask(bound)) for name, bound in by_step(deployment.bounds(PAIR_BOUNDS))}
 
 
 def _searched_answers(
-    deployment: Deployment,
+    deployment: Scenario,
     of_bound: Callable[[Bound], Answer],
     of_mechanism: Callable[[], Enclosure],
     promised: float,
@@ -259,7 +255,7 @@ def _searched_answers(
     return {"best": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
 
 
-def _with_promise(answer: Answer, rtol: float, deployment: Deployment, bound: Bound) -> Answer:
+def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Bound) -> Answer:
     """Return the answer, with a shortfall if it is wider than promised.
 
     Searches end without an error if the engine cannot tell on which side of δ a point is. Over

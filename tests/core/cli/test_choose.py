@@ -8,7 +8,7 @@ import pytest
 from commands import answer, succeed
 
 import shufflebounds as sb
-from shufflebounds.cli.choose import _choice_facts, _ranking_claim
+from shufflebounds.cli.choose import _choice_facts, _ranking_claim, _remains_of
 
 # Few bits, so that few mechanisms are left to certify.
 ASKED = ("--values", "4", "--eps", "0.5", "--delta", "1e-6", "--most-bits", "3")
@@ -91,7 +91,8 @@ def test_gaussian_noise_has_no_eps0():
     facts = _choice_facts(noise)
     assert facts["eps0"] is facts["eps0_of_report"] is facts["eps0_of_round"] is None
     task = {"delta": 1e-6, "rounds": 1, "attributes": 1}
-    best, remains = _ranking_claim(dataclasses.replace(ranking, choices=(noise,)), task)
+    best = _ranking_claim(dataclasses.replace(ranking, choices=(noise,)), task)
+    [remains] = _remains_of(noise, task)
     sigma = noise.randomizer.sigma
     assert best.startswith(
         f"Best: gaussian --domain binary --sigma {sigma} after [1], certified by"

@@ -5,7 +5,7 @@ import json
 import pytest
 from commands import run, succeed
 
-from shufflebounds.cli.deployment import Deployment
+from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import warnings
 from shufflebounds.randomizers.description import parse
 
@@ -46,7 +46,7 @@ def test_a_sample_of_many_rounds_is_drawn_again(command):
 def test_searches_warn_as_well(sought):
     """They print the warnings on the deployment, whose number is left out."""
     given = {"eps0": 1.0, "n": 20, "rounds": 2, sought: None}
-    deployment = Deployment(mechanism=parse({"type": "krr", "k": 2}), rate=0.1, **given)
+    deployment = Scenario(mechanism=parse({"type": "krr", "k": 2}), rate=0.1, **given)
     assert [AGAIN in note for note in warnings(deployment)] == [True]
 
 
