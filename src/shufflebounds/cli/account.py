@@ -101,7 +101,6 @@ def account(
     if claim is not None:
         _require_verifiable(deployment)
     with progress():
-        groups = deployment.epsilon_of_groups(delta)
         total = deployment.epsilon(delta)
         shares = deployment.share_rows(delta)
         rows = deployment.running_rows(delta) if running is not None else []
@@ -110,17 +109,10 @@ def account(
         text = _csv(rows) if form == "csv" else _prometheus(description, rows, delta, budget)
         or_value_error(running, lambda: write_text(text, running))
     is_within = budget is None or total.upper <= budget
-    facts = {
-        "version": __version__,
-        "deployment": deployment.content,
-        "days": [list(day) for day in deployment.days],
-        "delta": delta,
-        "epsilon": plain_ends(total),
-        "without_shuffler": _finite(deployment.pure_epsilon),
-        "groups": {name: plain_ends(x) for name, x in groups.items()},
-        "reports": {row["report"]: _share_facts(row) for row in shares},
-        **({} if budget is None else {"budget": budget, "within_budget": is_within}),
-    }
+    facts, color = _facts(deployment, delta, total, shares), ""
+    if budget is not None:
+        facts |= {"budget": budget, "within_budget": is_within}
+        color = "green" if is_within else "red"
     notes = [*_notes(deployment), *claimed]
     return Reply(
         title=_title(description, deployment, delta),
@@ -131,9 +123,29 @@ def account(
         notes=notes,
         warnings=[*_caveats(deployment), *_alone(deployment), *claimed],
         bounds=("best", "lower"),
-        color=None if budget is None else "green" if is_within else "red",
+        color=color or None,
         exit_code=0 if is_within else BEYOND_BUDGET,
     )
+
+
+def _facts(
+    deployment: Deployment,
+    delta: float,
+    total: Enclosure,
+    shares: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the answer in JSON."""
+    groups = deployment.epsilon_of_groups(delta)
+    return {
+        "version": __version__,
+        "deployment": deployment.content,
+        "days": [list(day) for day in deployment.days],
+        "delta": delta,
+        "epsilon": plain_ends(total),
+        "without_shuffler": _finite(deployment.pure_epsilon),
+        "groups": {name: plain_ends(x) for name, x in groups.items()},
+        "reports": {row["report"]: _share_facts(row) for row in shares},
+    }
 
 
 LEGEND = {

@@ -107,16 +107,15 @@ def question(
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
-            own = {name: given.pop(name) for name in own_options}
-            users = {name: given.pop(name) for name in DEPLOYMENT_OPTIONS if name in given}
-            mechanism, protocol = given.pop("mechanism"), given.pop("protocol", None)
+            own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
-            if training and protocol == TRAINING:
+            users = _taken(given, DEPLOYMENT_OPTIONS)
+            sender = _taken(given, ("mechanism", "protocol", "part"))
+            if training and sender["protocol"] == TRAINING:
                 return training(_training(own), **given)
             if training and users["n"] is None:
                 raise ValueError("Missing option '--n'.")
-            deployment = _deployment(mechanism, protocol, given.pop("part"), own, users)
-            return answer(deployment, **given)
+            return answer(_deployment(**sender, own=own, users=users), **given)
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
@@ -134,6 +133,11 @@ def question(
     return decorate
 
 
+def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return those of the options that are `given` by these names, and remove them there."""
+    return {name: given.pop(name) for name in names if name in given}
+
+
 def _protocol_option(offered: list[str]) -> click.Parameter:
     """Return the option on the protocol, which is one of those that are offered."""
     meaning = "A protocol in place of a mechanism, from the same list."
@@ -143,7 +147,7 @@ def _protocol_option(offered: list[str]) -> click.Parameter:
 def _deployment(
     mechanism: str | None,
     protocol: str | None,
-    parts: tuple[str, ...],
+    part: tuple[str, ...],
     own: dict[str, Any],
     users: Mapping[str, Any],
 ) -> Scenario:
@@ -158,8 +162,8 @@ def _deployment(
     if protocol is None and mechanism == ANY:
         mechanism, protocol = None, ANY
     if protocol is None:
-        return Scenario(mechanism=_mechanism(str(mechanism), own, parts), **users)
-    if mechanism is not None or parts:
+        return Scenario(mechanism=_mechanism(str(mechanism), own, part), **users)
+    if mechanism is not None or part:
         raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
     settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
     return Scenario(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)

@@ -26,15 +26,19 @@ from shufflebounds.randomizers.gaussian_cells import (
     tail_delta,
 )
 
-# Smallest and largest standard deviation of the noise.
-MIN_SIGMA, MAX_SIGMA = 0.1, 10_000.0
+# Smallest standard deviation of the noise.
+MIN_SIGMA = 0.1
+# Largest standard deviation of the noise.
+MAX_SIGMA = 10_000.0
 # Largest distance of a report from an input, in standard deviations: masses there are above 1e-290.
 MAX_REACH = 36.0
 # Largest number of cells on each side of 1/2, and of steps of a grid.
 MAX_CELLS = 10_000
-# Number of cells on each side of 1/2, if the user gives none, for σ ≥ 1 and for smaller ones. The
-# ends of ε differ by about 5e-5. For σ < 1 more cells take seconds, and the ends differ by 1e-3.
-DEFAULT_CELLS, FEWER_CELLS = 400, 250
+# Number of cells on each side of 1/2, if the user gives none and σ ≥ 1. The ends of ε differ by
+# about 5e-5.
+DEFAULT_CELLS = 400
+# The same for σ < 1, where more cells take seconds. The ends of ε differ by 1e-3.
+FEWER_CELLS = 250
 # What losses beyond the last cell add to δ, if neither the user nor the question gives a number. A
 # larger one makes bounds for small δ useless. A smaller one makes the bound for all datasets
 # larger, and that of many rounds if σ is below 1.
@@ -43,8 +47,10 @@ DEFAULT_TAIL = 1e-13
 TAIL_SHARE = 1e-4
 # How much larger it is for the bound for all datasets.
 TAIL_OF_ALL_DATASETS = 10.0
-# Range of that number: its masses are floats at the smallest standard deviation, too.
-MIN_TAIL, MAX_TAIL = 1e-150, 1e-3
+# Smallest such number: its masses are floats at the smallest standard deviation, too.
+MIN_TAIL = 1e-150
+# Largest such number.
+MAX_TAIL = 1e-3
 # Largest distance of clamp/grid or 1/grid from an integer that rounding explains, relatively.
 MULTIPLE_TOLERANCE = 1e-9
 

@@ -91,16 +91,7 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
         "source": plain(sheet.heading),
         "caption": caption,
         "axis": plain(sheet.x),
-        "panels": [
-            {
-                "title": plain(sheet.title_of(view)),
-                "row": plain(view.y_label) if is_map else "curve",
-                "value": plain(sheet.quantity if is_map else view.y_label),
-                "rows": list(map(plain, view.y_ticks[::-1]))
-                or [name for _, _, name in lines_with_names(view)],
-            }
-            for view in views
-        ],
+        "panels": [_words(view, sheet) for view in views],
         "styles": {} if is_map else styles,
     }
     concatenated = alt.concat(
@@ -116,6 +107,17 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
         datasets[f"names_{i}"] = list(_name_places(view, _row(sheet, i), sheet))
     # Altair would copy and check every number.
     return {**concatenated.to_dict(), "usermeta": around, "datasets": datasets}
+
+
+def _words(view: View, sheet: Sheet) -> dict[str, Any]:
+    """Return the words of the table of a panel."""
+    rows = list(map(plain, view.y_ticks[::-1]))
+    return {
+        "title": plain(sheet.title_of(view)),
+        "row": plain(view.y_label) if sheet.is_map else "curve",
+        "value": plain(sheet.quantity if sheet.is_map else view.y_label),
+        "rows": rows or [name for _, _, name in lines_with_names(view)],
+    }
 
 
 def _picture(sheet: Sheet, caption: str) -> Specification:

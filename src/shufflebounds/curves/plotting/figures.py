@@ -202,18 +202,39 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
         sharey="row" if sheet.has_shared_rows else False,
     )
     label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
-    beside = 0.5 if sheet.is_map or is_column else LABEL_WIDTH + 0.5
+    room = width - (0.5 if sheet.is_map or is_column else LABEL_WIDTH + 0.5)
     for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
-        for j, (ax, view) in enumerate(zip(axes, views, strict=True)):
-            _draw_panel(ax, view, sheet, views if sheet.has_shared_rows else [view])
-            title = _panel_title(
-                view.letter, sheet.printed_title(i, j), (width - beside) / len(views)
-            )
-            ax.set_title(typeset(title), pad=TITLE_PAD + len(keys.get(i, [])) * NAME_HEIGHT)
+        pad = TITLE_PAD + len(keys.get(i, [])) * NAME_HEIGHT
+        _draw_row(sheet, i, axes, room / len(views), pad)
         _label_rows(axes, views, label_height, sheet.row_head(i))
     fig.align_ylabels()
-    x_label = _broken(sheet.x_label, width) if sheet.is_diagram else sheet.x_label
-    fig.supxlabel(typeset(x_label + (_key(sheet, width) if sheet.is_map else "")))
+    fig.supxlabel(typeset(_x_label(sheet, width)))
+    _write_heading(fig, sheet, titled, width)
+    for i, lines in keys.items():
+        _write_key(grid[i][0], lines)
+    if has_lines and not is_column:
+        _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
+    return fig
+
+
+def _draw_row(sheet: Sheet, i: int, axes: Sequence[Axes], width: float, pad: float) -> None:
+    """Draw row i of panels, each with a title of at most a `width` in inches, `pad` points up."""
+    views = sheet.rows[i]
+    for j, (ax, view) in enumerate(zip(axes, views, strict=True)):
+        _draw_panel(ax, view, sheet, views if sheet.has_shared_rows else [view])
+        title = _panel_title(view.letter, sheet.printed_title(i, j), width)
+        ax.set_title(typeset(title), pad=pad)
+
+
+def _x_label(sheet: Sheet, width: float) -> str:
+    """Return what stands below the panels."""
+    if sheet.is_diagram:
+        return _broken(sheet.x_label, width)
+    return sheet.x_label + (_key(sheet, width) if sheet.is_map else "")
+
+
+def _write_heading(fig: Figure, sheet: Sheet, titled: bool, width: float) -> None:
+    """Write the title of a figure, below what all panels share, or only the latter."""
     heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
     if titled:
         room = "\n" * (heading.count("\n") + 1) if heading else ""
@@ -222,11 +243,6 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
         fig.text(0.01, 0.995, typeset(heading), va="top", fontsize=SMALL_FONT_SIZE)
     elif heading:
         fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
-    for i, lines in keys.items():
-        _write_key(grid[i][0], lines)
-    if has_lines and not is_column:
-        _name_lines(fig, [(axes[-1], views) for axes, views in zip(grid, sheet.rows, strict=True)])
-    return fig
 
 
 def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
