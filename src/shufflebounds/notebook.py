@@ -39,7 +39,7 @@ class Framed:
     height: int = 600
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         style = f"width: 100%; height: {self.height}px; border: 0"
         return f'<iframe title="figure" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
 
@@ -92,7 +92,7 @@ def title(value: Curve) -> str:
 
 
 def figure(value: Curve) -> Figure:
-    """The figure of one curve, drawn by Matplotlib: the end of each enclosure that counts.
+    """Return the figure of one curve, drawn by Matplotlib: the end of each enclosure that counts.
 
     Raises ImportError where the packages of the extra ``plot`` are not installed, and ValueError
     where there is no point to draw.

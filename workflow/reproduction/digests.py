@@ -100,7 +100,7 @@ def _digest_of_package(file: Path) -> str:
 
 
 def _modules(root: Path, places: Iterable[str]) -> Iterable[Path]:
-    """The files of code, pages and texts included, that are, or lie below, some places."""
+    """Yield the files of code, pages and texts included, that are, or lie below, some places."""
     for place in places:
         path = root / place
         kinds = ("py", "html", "yaml")

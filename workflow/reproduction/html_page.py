@@ -82,7 +82,7 @@ _ATTRIBUTES = re.compile(
 
 
 def page(markdown: str) -> str:
-    """The HTML of a page, titled like its first heading. Equal pages give equal HTML.
+    """Return the HTML of a page, titled like its first heading. Equal pages give equal HTML.
 
     Raises ValueError, naming it, for a formula that cannot be set.
     """
@@ -144,7 +144,7 @@ def _formula(tex: str, options: Mapping[str, Any]) -> str:
 
 
 def mathml(tex: str, *, block: bool) -> str:
-    """The ``<math>`` element of a formula in LaTeX, on a line of its own or within one.
+    """Return the ``<math>`` element of a formula in LaTeX, on a line of its own or within one.
 
     Raises ValueError, naming it, for a formula that cannot be set.
     """

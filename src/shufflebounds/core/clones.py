@@ -52,7 +52,7 @@ def standard_clone(eps0: float) -> Decomposition:
 
 
 def stronger_clone(eps0: float) -> Decomposition:
-    """The best decomposition that knows ε₀ alone: other users' clones are as many as can be.
+    """Return the best decomposition that knows ε₀ alone: other users' clones are as many as can be.
 
     Every other user sends one of two reports with probability 1/(e^{ε₀} + 1) each, the victim one
     of them e^{ε₀} times as likely as the other: the blanket of 2-RR.

@@ -143,7 +143,7 @@ class Decomposition:
         return max(0.0, math.fsum([1.0, *(-self.c).tolist()]))
 
     def bounds(self) -> tuple[Decomposition, Decomposition]:
-        """The decompositions whose divergences bound the truth from below and from above."""
+        """Return the decompositions whose divergences bound the truth from below and from above."""
         return self.inner or self, self.outer or self
 
     def is_symmetric(self) -> bool:
@@ -198,7 +198,7 @@ class Decomposition:
         return np.append(values, 0.0), np.append(c, self.residual)
 
     def swap(self) -> Decomposition:
-        """The same components with the roles of x₁⁰ and x₁¹ exchanged: (b, a, c)."""
+        """Return the same components with the roles of x₁⁰ and x₁¹ exchanged: (b, a, c)."""
         return Decomposition(
             self.b,
             self.a,

@@ -34,7 +34,7 @@ Claim = dict[str, Any]
 
 
 def described(randomizer: Randomizer) -> Claim | None:
-    """What a claim says of a randomizer; None where the program does not define it."""
+    """Return what a claim says of a randomizer; None where the program does not define it."""
     if isinstance(randomizer, Subsampled):
         sampled = described(randomizer.randomizer)
         if sampled is None or "rate" in sampled:

@@ -75,7 +75,7 @@ class Curve:
 
 
 def compute(name: CurveName, specification: Specification) -> Curve:
-    """The curve of a specification.
+    """Return the curve of a specification.
 
     A point whose relative width cannot be reached does not take the others with it: its answer has
     a ``shortfall`` (see `shortfalls`), and its cells stay empty. Raises ValueError for what cannot
@@ -96,7 +96,7 @@ def columns(quantity: str) -> tuple[str, ...]:
 
 
 def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
-    """The rows of its table, with cells as in `columns`."""
+    """Yield the rows of its table, with cells as in `columns`."""
     quantity = curve.specification.quantity
     constant = _constant_cells(curve.name, curve.specification)
     for point in curve.points:
@@ -171,7 +171,7 @@ def verify(path: str | os.PathLike[str], name: CurveName, specification: Specifi
 
 
 def shortfalls(curve: Curve) -> list[str]:
-    """A sentence for every point that is left empty: what was found, and what helps."""
+    """Return a sentence for every point that is left empty: what was found, and what helps."""
     axis = curve.specification.axis.name
     return [
         f"{curve.name} at {axis} = {getattr(point.setting, axis)} is left empty: "

@@ -115,11 +115,11 @@ class Specification:
             yield self.reports.completed(self.setting.at(**{self.axis.name: value}))
 
     def decisive(self, setting: Setting) -> tuple[Any, ...]:
-        """What of a setting decides the protocol: equal where settings share one."""
+        """Return what of a setting decides the protocol: equal where settings share one."""
         return tuple(getattr(setting, name) for name in self.reports.needs)
 
     def protocol(self, setting: Setting) -> Protocol:
-        """What the bound looks at, at one setting.
+        """Return what the bound looks at, at one setting.
 
         All points of an axis along δ or rounds share a protocol, which is made for no δ then.
         """
@@ -204,7 +204,7 @@ def of_question(
     rtol: float | None,
     settings: Mapping[str, Any],
 ) -> Specification:
-    """What `shufflebounds.curve` computes, which documents the arguments."""
+    """Return what `shufflebounds.curve` computes, which documents the arguments."""
     validation.choice("quantity", quantity, QUANTITIES)
     for key in settings:
         validation.choice("settings", key, NAMES)
@@ -242,7 +242,7 @@ def needed(quantity: str, reports: Sent) -> set[str]:
 
 
 def read(text: str) -> Specification:
-    """The specification of a `Specification.text`."""
+    """Return the specification of a `Specification.text`."""
     content = json.loads(text)
     settings = {name: content[name] for name in NAMES if name in content}
     if isinstance(settings.get("delta"), dict):

@@ -40,14 +40,14 @@ def write(
 
 
 def sealed(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """The `text` of a table with a checksum at the end of each row, as `read` wants it."""
+    """Return the `text` of a table with a checksum at the end of each row, as `read` wants it."""
     header, *body = text(columns, rows).removesuffix("\n").split("\n")
     checksum = _checksum([header, *body])
     return "\n".join([f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""])
 
 
 def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV, without a checksum; a cell of None or NaN is left empty.
+    """Return a table as CSV, without a checksum; a cell of None or NaN is left empty.
 
     Floats are written as the shortest decimals that read back as the same floats, so equal tables
     are equal texts.
@@ -60,7 +60,7 @@ def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def read(path: str | os.PathLike[str]) -> str:
-    """The table as CSV, without the checksum.
+    """Return the table as CSV, without the checksum.
 
     Raises ValueError, naming the file, where there is no checksum, or not that of the rest.
     """
@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> str:
 
 
 def columns(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """The cells of a table that `read` can read, as they are written, by column."""
+    """Return the cells of a table that `read` can read, as they are written, by column."""
     header, *rows = csv.reader(io.StringIO(read(path)))
     return dict(zip(header, zip(*rows, strict=True), strict=True))
 

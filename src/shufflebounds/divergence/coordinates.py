@@ -441,7 +441,7 @@ class _JointQuestion:
         return math.exp(exponent * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U)
 
     def widest(self) -> _Pattern:
-        """The pattern with the largest mean of (u/R(x))², at first."""
+        """Return the pattern with the largest mean of (u/R(x))², at first."""
         series = _series(self.kinds, DEGREES[0], self.eps, self.rate)
         if series is None:
             return 0, 0
@@ -538,7 +538,7 @@ class _JointQuestion:
         return float(tilts[best])
 
     def largest(self, line: _Line, patterns: list[_Pattern]) -> tuple[float, _Pattern]:
-        """The largest of all patterns, and which it is, or seems to be.
+        """Return the largest of all patterns, and which it is, or seems to be.
 
         Those given are looked at first.
         """

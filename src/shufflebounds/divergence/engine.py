@@ -206,7 +206,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
 
 
 def _short_law_bounds(laws: Law, goals: Goals, one_try: bool) -> Bounds:
-    """What `log_bounds` does, with every value as it is."""
+    """Return what `log_bounds` does, with every value as it is."""
     n, low, high = goals.n, np.full(goals.n.shape, -np.inf), np.full(goals.n.shape, np.inf)
     estimate, theta, _ = saddlepoint(laws, n)
     has_many_draws = estimate.kurtosis <= MAX_FOURIER_KURTOSIS

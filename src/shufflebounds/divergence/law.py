@@ -86,13 +86,13 @@ class Law:
         return 2.0 * (self.masses.size + 1) * U
 
     def at(self, rows: Any) -> Law:
-        """The laws of some rows, given by their indices; one law for a single index."""
+        """Return the laws of some rows, given by their indices; one law for a single index."""
         values, value_err = self.values[rows], self.value_err[rows]
         exponent = np.asarray(self.exponent[rows])
         return replace(self, values=values, exponent=exponent, value_err=value_err)
 
     def as_row(self) -> Law:
-        """The same law as one row of arrays."""
+        """Return the same law as one row of arrays."""
         return self.at(None)
 
 
@@ -223,5 +223,5 @@ def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def rise(x: FloatArray, err: FloatArray) -> FloatArray:
-    """How far e^{x + err} may lie above e^x, err ≥ 0."""
+    """Return how far e^{x + err} may lie above e^x, err ≥ 0."""
     return np.where(err < 1.0, np.exp(x) * np.expm1(np.minimum(err, 1.0)), np.exp(x + err))

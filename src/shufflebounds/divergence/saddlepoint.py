@@ -69,7 +69,7 @@ Kinds = Sequence[tuple[Law, Any]]
 
 
 def tilting_point(kinds: Kinds, kernel: Kernel = SHUFFLE) -> FloatArray:
-    """The minimiser θ > 0 of ΣnK(θ) − θ shift − log θ(θ + κ), to about 10⁻³, shape (…).
+    """Return the minimiser θ > 0 of ΣnK(θ) − θ shift − log θ(θ + κ), to about 10⁻³, shape (…).
 
     Newton's method for θ(ΣnK′(θ) − shift) = 1 + θ/(θ + κ) in log θ as long as each step is at most
     half of the last one, bisection otherwise. Any number stands for the θ of laws without a
@@ -200,7 +200,7 @@ def log_estimate(
 def largest_estimate(
     decompositions: list[Decomposition], eps: FloatArray, n: FloatArray
 ) -> Estimate:
-    """The estimate of the decomposition whose D is largest, point by point."""
+    """Return the estimate of the decomposition whose D is largest, point by point."""
     best, *others = (log_estimate(decomposition, eps, n) for decomposition in decompositions)
     for other in others:
         is_larger = other.log > best.log

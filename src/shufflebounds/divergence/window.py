@@ -47,12 +47,12 @@ class Chernoff:
     log_moment: float
 
     def shifted(self, shift: float, eta: float) -> Chernoff:
-        """The bound for Y + shift + ηZ, Z an independent standard normal."""
+        """Return the bound for Y + shift + ηZ, Z an independent standard normal."""
         x, y = self.u * shift, 0.5 * (self.u * eta) ** 2
         return Chernoff(self.u, self.log_moment + x + y + 8.0 * U * (abs(x) + y))
 
     def reach(self, log_tail: float) -> float:
-        """The end beyond which the probability is at most e^{log_tail}."""
+        """Return the end beyond which the probability is at most e^{log_tail}."""
         return (self.log_moment - log_tail) / self.u
 
     def tail(self, end: float, size: float = 0.0) -> float:
@@ -158,6 +158,6 @@ def _wrap(theta: float, period: float, right_end: float, outside: float) -> floa
 
 
 def round_down(x: float) -> float:
-    """The largest float of 20 significant bits that is not above x > 0."""
+    """Return the largest float of 20 significant bits that is not above x > 0."""
     mantissa, exponent = math.frexp(x)
     return math.ldexp(math.floor(mantissa * 2**20), exponent - 20)

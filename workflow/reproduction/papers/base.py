@@ -77,7 +77,7 @@ class Research:
         return str(self._yaml["citation"])
 
     def load_claims(self) -> tuple[str, tuple[Claim, ...]]:
-        """The introduction of the page of claims, as Markdown, and all claims.
+        """Return the introduction of the page of claims, as Markdown, and all claims.
 
         This imports the paper's ``claims`` module, if there is one.
         """
@@ -104,6 +104,6 @@ class Research:
 
 @cache
 def research(paper: str) -> Research:
-    """The content of a paper's folder; nothing if it has none."""
+    """Return the content of a paper's folder; nothing if it has none."""
     folders = (name for _, name, is_folder in iter_modules(papers.__path__) if is_folder)
     return Research(f"{papers.__name__}.{paper}" if paper in folders else "")

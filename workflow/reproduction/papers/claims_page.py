@@ -30,7 +30,7 @@ MAX_LISTED_VALUES = 6
 def text(
     citation: str, introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]
 ) -> str:
-    """The page: the paper, the run, the rules, a summary and a section for each claim.
+    """Return the page: the paper, the run, the rules, a summary and a section for each claim.
 
     `judged` is what `judging.check` returns for `evidence`.
     """
@@ -83,7 +83,7 @@ def _run(evidence: Mapping[str, Evidence]) -> str:
 
 
 def _listed(values: pd.Series) -> str:
-    """All different values, or how many from where to where; protocols may have no ε₀."""
+    """Return all different values, or how many from where to where; protocols may have no ε₀."""
     distinct = sorted(values.dropna().unique())
     if len(distinct) > MAX_LISTED_VALUES:
         return f"{len(distinct)} values from {distinct[0]:.3g} to {distinct[-1]:.3g}"

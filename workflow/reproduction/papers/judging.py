@@ -58,7 +58,7 @@ def judge_cases(
     extreme: str = "",
     panels: Sequence[Any] | pd.Series | None = None,
 ) -> Judgement:
-    """The judgement on a claim about cases, given whether it `holds` in each.
+    """Return the judgement on a claim about cases, given whether it `holds` in each.
 
     `cases` is what to call them, such as "settings". The claim is reproduced if it holds in all
     cases, and in part if it holds in all cases of some panel. `panels` has the panel of each case;
@@ -75,7 +75,7 @@ def judge_cases(
 
 
 def _verdict(holds: pd.Series) -> str:
-    """The verdict on a claim, given whether it holds in each panel."""
+    """Return the verdict on a claim, given whether it holds in each panel."""
     return REPRODUCED if holds.all() else IN_PART if holds.any() else NOT_REPRODUCED
 
 
@@ -99,11 +99,11 @@ class Condition:
         return f"Holds at a point: {relation} {threshold}.".replace("-", "−")
 
     def holds(self, values: pd.Series) -> pd.Series:
-        """Whether values meet the condition."""
+        """Return whether values meet the condition."""
         return COMPARISONS[self.kind](values, self.threshold)
 
     def judge(self, points: pd.DataFrame, panel: str = "eps0") -> Judgement | None:
-        """The judgement on a table of points; None if no point has a known value.
+        """Return the judgement on a table of points; None if no point has a known value.
 
         A panel is a mechanism and a value (or none) of the column `panel`.
         """
@@ -137,7 +137,7 @@ class Condition:
         )
 
     def _judge_largest(self, points: pd.DataFrame, panel: str) -> Judgement:
-        """The judgement on a condition about the point with the largest value."""
+        """Return the judgement on a condition about the point with the largest value."""
         top = points.loc[points["low"].idxmax()]
         peaks = points.groupby(["mechanism", panel], dropna=False)["low"].max()
         return Judgement(
@@ -149,7 +149,10 @@ class Condition:
         )
 
     def _exceptions(self, points: pd.DataFrame, panel: str) -> str:
-        """The panels with points that fail or are undecided: how many, and the worst value."""
+        """Return the panels with points that fail or are undecided.
+
+        How many, and the worst value.
+        """
         exceptions = []
         for (mechanism, value), rows in points.groupby(["mechanism", panel], dropna=False):
             undecided = rows["is_open"].sum()
@@ -186,7 +189,7 @@ def setting(point: pd.Series) -> str:
 
 
 def _place(mechanism: str, eps0: float) -> str:
-    """A mechanism and its ε₀, which is NaN for protocols without one."""
+    """Return a mechanism and its ε₀, which is NaN for protocols without one."""
     return mechanism if math.isnan(eps0) else f"{mechanism}, ε₀ = {eps0:g}"
 
 

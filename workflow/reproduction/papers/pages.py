@@ -58,7 +58,7 @@ class Page:
     def of(
         frame: pd.DataFrame, columns: Sequence[Column], *, title: str, above: str, below: str = ""
     ) -> Page:
-        """The page with a row for each row of `frame` and a column for each of `columns`."""
+        """Return the page with a row for each row of `frame` and a column for each of `columns`."""
         rows = tuple(
             tuple(
                 cell.format_map(row) if isinstance(cell, str) else cell(row) for _, cell in columns
@@ -68,13 +68,13 @@ class Page:
         return Page(title, above, tuple(heading for heading, _ in columns), rows, below)
 
     def markdown(self) -> str:
-        """The page as Markdown."""
+        """Return the page as Markdown."""
         table = markdown_table(self.header, self.rows).strip()
         parts = [f"# {self.title}", self.above.strip(), table, self.below.strip()]
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def latex(self) -> str:
-        """The table alone, as a LaTeX ``tabular`` for the packages booktabs and makecell."""
+        """Return the table alone, as a LaTeX ``tabular`` for the packages booktabs and makecell."""
         head, *rows = (" & ".join(map(_latex, row)) + r" \\" for row in (self.header, *self.rows))
         columns = "l" * len(self.header)
         lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
@@ -89,12 +89,12 @@ def safe(value: float, *, up: bool) -> str:
 
 
 def grouped(value: int) -> str:
-    """A whole number with a narrow space between thousands."""
+    """Return a whole number with a narrow space between thousands."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of finished cells as Markdown, one line a row."""
+    """Return a table of finished cells as Markdown, one line a row."""
     lines = [tuple(header), ("---",) * len(header), *map(tuple, rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -106,7 +106,7 @@ def _latex(cell: str) -> str:
 
 
 def _latex_line(line: str) -> str:
-    """A line in which every second part is a formula, which stays."""
+    """Return a line in which every second part is a formula, which stays."""
     parts = FORMULA.split(line)
     return "".join(part if i % 2 else _latex_words(part) for i, part in enumerate(parts))
 

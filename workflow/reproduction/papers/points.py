@@ -68,7 +68,7 @@ class Comparison:
         return f"{formula}, where `{self.where}`" if self.where else formula
 
     def points(self, evidence: Evidence) -> pd.DataFrame:
-        """The share at every common point."""
+        """Return the share at every common point."""
         curves = _of_protocols(evidence.curves)
         curves = curves.query(self.where) if self.where else curves
         ours = enclosures(curves, self.bound, quantity=self.quantity)
@@ -101,7 +101,10 @@ def enclosures(
 
 
 def _of_protocols(curves: pd.DataFrame) -> pd.DataFrame:
-    """The curves without the targets ε′ that no protocol meets: there, no bound has a value."""
+    """Return the curves without the targets ε′ that no protocol meets.
+
+    There, no bound has a value.
+    """
     if "target" not in curves or "epsilon_upper" not in curves:
         return curves
     points = [name for name in POINT if name in curves]
@@ -110,7 +113,7 @@ def _of_protocols(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def _targets(curves: pd.DataFrame) -> pd.DataFrame:
-    """The rows that have a target ε′, which is their ε."""
+    """Return the rows that have a target ε′, which is their ε."""
     rows = curves[curves["target"].notna()]
     return rows.assign(epsilon_lower=rows["target"], epsilon_upper=rows["target"])
 
@@ -131,22 +134,22 @@ def one_minus(ends: pd.DataFrame) -> pd.DataFrame:
 
 
 def saving(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """The share by which ours is below theirs: 1 − ours / theirs."""
+    """Return the share by which ours is below theirs: 1 − ours / theirs."""
     return one_minus(ratio(ours, theirs))
 
 
 def excess(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """The share by which ours is above theirs: ours / theirs − 1."""
+    """Return the share by which ours is above theirs: ours / theirs − 1."""
     return ratio(ours, theirs) - 1.0
 
 
 def smallest(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The least of several enclosed quantities where all have a row; unknown if one is."""
+    """Return the least of several enclosed quantities where all have a row; unknown if one is."""
     return _extreme(tables, "min")
 
 
 def largest(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The largest of several enclosed quantities where all have a row; unknown if one is."""
+    """Return the largest of several enclosed quantities where all have a row; unknown if one is."""
     return _extreme(tables, "max")
 
 
@@ -161,7 +164,7 @@ def _extreme(tables: Sequence[pd.DataFrame], which: str) -> pd.DataFrame:
 
 
 def renamed(ends: pd.DataFrame, mechanism: str, name: str) -> pd.DataFrame:
-    """The rows of one mechanism under another's name, so that the two can be compared."""
+    """Return the rows of one mechanism under another's name, so that the two can be compared."""
     rows = ends[ends.index.get_level_values("mechanism") == mechanism]
     return rows.rename(index={mechanism: name}, level="mechanism")
 

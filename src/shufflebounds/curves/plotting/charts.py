@@ -72,7 +72,7 @@ Specification: TypeAlias = Mapping[str, Any]
 
 
 def chart(sheet: Sheet, caption: str = "") -> Specification:
-    """The chart of a sheet, as Vega-Lite's specification. Equal arguments give equal charts.
+    """Return the chart of a sheet, as Vega-Lite's specification. Equal arguments give equal charts.
 
     The data of panel i are called ``panel_i``. A row of it is a point: its ``curve``, ``x`` and
     ``y``, and ``value``, the text of a table's cell.
@@ -121,7 +121,7 @@ def _words(view: View, sheet: Sheet) -> dict[str, Any]:
 
 
 def _picture(sheet: Sheet, caption: str) -> Specification:
-    """The chart of a diagram, which has no numbers to read: the figure as it is printed."""
+    """Return the chart of a diagram, which has no numbers to read: the figure as it is printed."""
     picture = BytesIO()
     fig = figure(sheet, titled=False)
     fig.savefig(picture, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
@@ -141,12 +141,12 @@ def _picture(sheet: Sheet, caption: str) -> Specification:
 
 
 def _title(view: View, sheet: Sheet) -> str:
-    """A panel's title, which the page breaks where it does not break a formula."""
+    """Return a panel's title, which the page breaks where it does not break a formula."""
     return join_relations(plain(sheet.title_of(view)))
 
 
 def _row(sheet: Sheet, i: int) -> Sequence[View]:
-    """The row of panel i."""
+    """Return the row of panel i."""
     return sheet.rows[i // len(sheet.rows[0])]
 
 
@@ -291,7 +291,7 @@ def _scale(is_log: bool) -> alt.Scale:
 
 
 def _visible(view: View, values: FloatArray) -> list[float | None]:
-    """What the y axis of a panel can show of some values."""
+    """Return what the y axis of a panel can show of some values."""
     is_visible = np.isfinite(values) & ((values > 0.0) | (not view.y_log))
     return [
         float(f"{y:.5g}") if visible else None
@@ -343,7 +343,7 @@ def _value(view: View, sheet: Sheet, curve: Drawn, i: int) -> str:
 
 
 def _enclosure(lower: float, upper: float) -> str:
-    """An enclosure whose ends are rounded outward; empty if it has none."""
+    """Return an enclosure whose ends are rounded outward; empty if it has none."""
     low = outward(lower, up=False, digits=DIGITS)
     high = outward(upper, up=True, digits=DIGITS).replace("inf", "∞")
     if math.isnan(lower):
@@ -389,7 +389,10 @@ def _cells(view: View) -> Iterator[dict[str, Any]]:
 
 
 def _style(look: Look) -> dict[str, Any]:
-    """A look as browsers take it: pixels, dashes, and the marker as an SVG path from −1 to 1."""
+    """Return a look as browsers take it.
+
+    Pixels, dashes, and the marker as an SVG path from −1 to 1.
+    """
     marker = MarkerStyle(look.marker)
     shape = marker.get_path().transformed(marker.get_transform())
     polygons = [np.asarray(points) for points in shape.to_polygons(closed_only=False)]

@@ -72,7 +72,7 @@ def _latex_script(match: re.Match[str]) -> str:
 
 
 def alternative_text(sheet: Sheet) -> str:
-    """What a figure shows, for those who do not see it: its panels, lines and their ends."""
+    """Return what a figure shows, for those who do not see it: its panels, lines and their ends."""
     panels = " ".join(panel_text(view, sheet.title_of(view)) for view in sheet.views)
     what = "A diagram" if sheet.is_diagram else "Along the x axis"
     cells = f"{sheet.numbers}. " if sheet.is_map else ""
@@ -90,7 +90,7 @@ def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
 
 
 def panel_text(view: View, title: str) -> str:
-    """What a panel of some title shows, in words."""
+    """Return what a panel of some title shows, in words."""
     title = title or "The panel"
     if view.boxes:
         texts = {(box.x, box.y): box.text for box in view.boxes}
@@ -111,7 +111,7 @@ def panel_text(view: View, title: str) -> str:
 
 
 def markdown(sheet: Sheet, caption: str) -> str:
-    """The title, the caption and the alternative text."""
+    """Return the title, the caption and the alternative text."""
     source = f"{plain(sheet.source)}\n\n" if sheet.source else ""
     return f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}\n"
 

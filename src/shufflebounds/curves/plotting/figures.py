@@ -130,7 +130,7 @@ def write(
 
 
 def _small(picture: io.BytesIO, source: str | None) -> bytes:
-    """The same PNG with a palette, a third as large."""
+    """Return the same PNG with a palette, a third as large."""
     original = Image.open(picture)
     notes = PngInfo()
     for name, text in {**original.info, "Source": source}.items():
@@ -179,7 +179,7 @@ def draw(
 def figure(
     sheet: Sheet, *, titled: bool = True, kind: str = "png", style: Print = USUAL_PRINT
 ) -> Figure:
-    """The figure of a sheet. Values that a logarithmic axis cannot show are left out."""
+    """Return the figure of a sheet. Values that a logarithmic axis cannot show are left out."""
     with _theme(kind, style.fonts):
         return _figure(sheet, titled, style)
 
@@ -281,7 +281,7 @@ def _label_rows(axes: Sequence[Axes], views: Sequence[View], height: float, head
 
 
 def _broken(text: str, width: float) -> str:
-    """The text in lines of at most so many inches, about."""
+    """Return the text in lines of at most so many inches, about."""
     return wrapped(text, round(width * CHARACTERS_PER_INCH))
 
 
@@ -434,7 +434,7 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
 
 
 def _last(curve: Drawn) -> float:
-    """The last number of a curve; −∞ if it has none."""
+    """Return the last number of a curve; −∞ if it has none."""
     return float([-np.inf, *curve.y[np.isfinite(curve.y)]][-1])
 
 
@@ -488,7 +488,7 @@ def _diagram(ax: Axes, view: View) -> None:
 
 
 def _color_limits(sheet: Sheet) -> LogNorm:
-    """The scale of all maps of a sheet."""
+    """Return the scale of all maps of a sheet."""
     values = np.concatenate([curve.upper for view in sheet.views for _, curve in view.lines])
     return LogNorm(float(np.nanmin(values)), float(np.nanmax(values)))
 

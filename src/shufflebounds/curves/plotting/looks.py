@@ -143,7 +143,7 @@ _VARIANTS = ("s", "^", "D", "v", "P", "X", "o")
 
 
 def mechanism_look(name: str) -> Look:
-    """The look of a mechanism, by the name of its type."""
+    """Return the look of a mechanism, by the name of its type."""
     return MECHANISM_LOOKS.get(name, _OTHER_MECHANISM)
 
 
@@ -156,12 +156,12 @@ def bound_look(name: str) -> Look:
 
 
 def unproven(look: Look) -> Look:
-    """The same look for what is not proven."""
+    """Return the same look for what is not proven."""
     return replace(look, color=_UNPROVEN, dashes=DOTTED)
 
 
 def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
-    """The look of a line.
+    """Return the look of a line.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class Drawn:
 
     @staticmethod
     def line(x: FloatArray, y: FloatArray, kind: str = "upper") -> Drawn:
-        """A curve with nothing behind it but what is drawn."""
+        """Return a curve with nothing behind it but what is drawn."""
         unknown = np.full(x.size, np.nan)
         return Drawn(x, y, unknown, unknown, kind)
 
@@ -154,7 +154,7 @@ class View:
     letter: str = ""
 
     def shows(self, curve: Drawn) -> bool:
-        """Whether any point of a curve lies within the limits of the y axis."""
+        """Return whether any point of a curve lies within the limits of the y axis."""
         low, high = self.y_limits or (-math.inf, math.inf)
         return bool(((curve.y >= low) & (curve.y <= high)).any())
 
@@ -219,17 +219,17 @@ class Sheet:
         return "; ".join(filter(None, [self.source, ", ".join(self.common)]))
 
     def title_of(self, view: View) -> str:
-        """The letter and the title of a panel, without what all panels share."""
+        """Return the letter and the title of a panel, without what all panels share."""
         own = [part for part in view.title if part not in self.common]
         return f"{view.letter} {', '.join(own)}".strip()
 
     def row_head(self, i: int) -> str:
-        """What the panels of row i of a grid share, and not all panels."""
+        """Return what the panels of row i of a grid share, and not all panels."""
         parts = _shared(self.rows[i]) if self._is_grid else []
         return ", ".join(part for part in parts if part not in self.common)
 
     def printed_title(self, i: int, j: int) -> list[str]:
-        """The parts of a title in a grid: what a row or a column shares is said once."""
+        """Return the parts of a title in a grid: what a row or a column shares is said once."""
         view = self.rows[i][j]
         hidden = {*self.common, *(_shared(self.rows[i]) if self._is_grid else [])}
         if i > 0:
@@ -263,7 +263,7 @@ def _shared(views: Sequence[View]) -> list[str]:
 
 
 def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
-    """The sheet of some curve tables put together.
+    """Return the sheet of some curve tables put together.
 
     Of a lower bound the lower end of each enclosure is drawn, else the upper one. Raises ValueError
     where `frame` lacks a curve.
@@ -285,7 +285,7 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
 
 
 def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
-    """The sheet of curves of one quantity in one panel, where each is called like its bound.
+    """Return the sheet of curves of one quantity in one panel, where each is called like its bound.
 
     Curves of several mechanisms, whose ``name.experiment`` differ, are called like the mechanism,
     too, and have its look. Below them, ε of one mechanism are divided by the lower bound, if it is
@@ -333,7 +333,7 @@ def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
 
 
 def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
-    """What is drawn of a curve: the end of each enclosure that counts, transformed.
+    """Return what is drawn of a curve: the end of each enclosure that counts, transformed.
 
     Raises ValueError as `of_curves` does.
     """
@@ -359,7 +359,7 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
 
 
 def numbers(cells: pd.Series) -> FloatArray:
-    """A column as floats; an empty cell, or anything else that is no number, becomes NaN."""
+    """Return a column as floats; an empty cell, or anything else that is no number, becomes NaN."""
     return pd.to_numeric(cells, errors="coerce").to_numpy(float)
 
 
@@ -373,7 +373,7 @@ def _as_drawn(line: Line, curve: Drawn) -> Line:
 
 
 def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
-    """A panel of lines; ValueError where a divisor has another axis than a curve."""
+    """Return a panel of lines; ValueError where a divisor has another axis than a curve."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
     y_label, x_limits, y_limits = Y_LABELS[layout.quantity, layout.transform], None, None
     if panel.divisor:
@@ -405,7 +405,7 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
 
 
 def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
-    """The end of each enclosure that counts over that of another curve."""
+    """Return the end of each enclosure that counts over that of another curve."""
     below = curves[divisor]
     if not np.array_equal(curve.x, below.x):
         raise ValueError(f"curves that are divided by {divisor} must have the same axis")
@@ -413,7 +413,7 @@ def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]
 
 
 def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
-    """The lower bound and the best proven one, if the panel has one of each."""
+    """Return the lower bound and the best proven one, if the panel has one of each."""
     by_bound = {
         bound: [curve for line, curve in lines if line.look == line_look(bound)]
         for bound in ("lower", "best", "blanket")
@@ -426,7 +426,7 @@ def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
 
 
 def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
-    """A map with a row for each line and a column for each point of the axis."""
+    """Return a map with a row for each line and a column for each point of the axis."""
     assert panel.divisor is not None
     rows = [_divided(curves[line.curve], panel.divisor, curves) for line in panel.lines]
     columns = rows[0].x
@@ -454,7 +454,7 @@ class TradeOffLine:
     end: Literal["lower", "upper"]
 
     def at(self, rates: FloatArray) -> FloatArray:
-        """The end that counts, shape of `rates`."""
+        """Return the end that counts, shape of `rates`."""
         return np.array([getattr(self.false_negatives(float(rate)), self.end) for rate in rates])
 
 

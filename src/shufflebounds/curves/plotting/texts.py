@@ -49,7 +49,7 @@ SMALLEST_PLAIN = 0.01
 
 
 def typeset(text: str) -> str:
-    """The text with ε₀, ε, δ and letters such as the D of ``D = 3`` in italics."""
+    """Return the text with ε₀, ε, δ and letters such as the D of ``D = 3`` in italics."""
     parts = _FORMULA.split(text)
     parts[::2] = (_SYMBOL.sub(_italic, part) for part in parts[::2])
     # The face of print has no thin space, its formulas have.
@@ -57,7 +57,10 @@ def typeset(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as people write it: 4, 0.01, 1500, then 10⁵ or 2 · 10⁶; and 10⁻³ below 0.01."""
+    """Return a number as people write it.
+
+    4, 0.01, 1500, then 10⁵ or 2 · 10⁶; and 10⁻³ below 0.01.
+    """
     if 0.0 < abs(value) < SMALLEST_PLAIN:
         digits, _, exponent = f"{value:.14e}".partition("e")
         factor = f"{float(digits):.15g}"
@@ -76,7 +79,7 @@ def number(value: float) -> str:
 
 
 def three_digits(value: float) -> str:
-    """A number of a table or a map that is to be compared: 0.890, 1.10, 152, 1440."""
+    """Return a number of a table or a map that is to be compared: 0.890, 1.10, 152, 1440."""
     return f"{value:.0f}" if 99.5 <= value < 1e6 else f"{value:#.3g}"
 
 
@@ -112,12 +115,12 @@ def _value_text(value: Any) -> str:
 
 
 def setting_text(setting: Setting) -> str:
-    """What is fixed, such as ε₀ = 4, δ = 10⁻⁶, with formulas between dollar signs."""
+    """Return what is fixed, such as ε₀ = 4, δ = 10⁻⁶, with formulas between dollar signs."""
     return ", ".join(equations(setting.given()))
 
 
 def wrapped(text: str, width: int) -> str:
-    """The text in lines of at most `width` characters, unless a word or a formula is longer.
+    """Return the text in lines of at most `width` characters, unless a word or a formula is longer.
 
     Formulas count as their plain text; no line is broken within one or beside a relation.
     """
@@ -130,7 +133,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def join_relations(text: str) -> str:
-    """The text with blanks beside relations that no line is broken at."""
+    """Return the text with blanks beside relations that no line is broken at."""
     return _JOINT.sub("\N{NO-BREAK SPACE}", text)
 
 

@@ -95,7 +95,7 @@ def best_mechanisms_page(frame: pd.DataFrame) -> Page:
 
 
 def best_mechanisms_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """A map for every ε: values upwards, users to the right."""
+    """Return a map for every ε: values upwards, users to the right."""
     views = [_best_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
     quantity = "squared error over that of a trusted curator"
     return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)

@@ -60,7 +60,7 @@ def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Encl
 
 
 def allocations_table(parameters: Allocations, _: Context | None = None) -> pd.DataFrame:
-    """A row for each setting, with both ends of ε and, for known steps, an upper bound."""
+    """Return a row for each setting, with both ends of ε and, for known steps, an upper bound."""
     rows, delta = [], parameters.delta
     settings = product(parameters.noise_multiplier, parameters.steps, parameters.epochs)
     for sigma, steps, epochs in settings:

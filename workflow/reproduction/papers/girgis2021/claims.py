@@ -82,7 +82,7 @@ def published_composition(eps0: float, n: float, delta: float, rounds: float) ->
 
 
 def suggested_share(eps0: float, n: int) -> float:
-    """The paper's γ = √(2ε₀e^{ε₀} log(n)/√n), which may exceed 1."""
+    """Return the paper's γ = √(2ε₀e^{ε₀} log(n)/√n), which may exceed 1."""
     return math.sqrt(2.0 * eps0 * math.exp(eps0) * math.log(n) / math.sqrt(n))
 
 
@@ -95,7 +95,10 @@ def theorem_3_1_at(share: float, eps0: float, n: int, order: int) -> float:
 
 
 def gains(users: Sequence[int]) -> pd.DataFrame:
-    """The factor by which Theorem 3.1 falls at the suggested γ (0: none), and at the best one."""
+    """Return the factor by which Theorem 3.1 falls at the suggested γ (0.
+
+    None), and at the best one.
+    """
     rows = []
     for eps0, n, order in itertools.product(LEVELS, users, ORDERS):
         half, suggested = theorem_3_1_at(0.5, eps0, n, order), suggested_share(eps0, n)
@@ -113,7 +116,7 @@ def gains(users: Sequence[int]) -> pd.DataFrame:
 
 
 def factor_of_two(_: Evidence) -> Judgement:
-    """Whether the suggested γ gains a factor of 2 where n is huge."""
+    """Return whether the suggested γ gains a factor of 2 where n is huge."""
     table = gains([MANY_USERS])
     worst = table.loc[table["suggested"].idxmin()]
     return judge_cases(
@@ -125,7 +128,7 @@ def factor_of_two(_: Evidence) -> Judgement:
 
 
 def half_is_better(_: Evidence) -> Judgement:
-    """Whether the suggested γ gains nothing for numbers of users that papers draw."""
+    """Return whether the suggested γ gains nothing for numbers of users that papers draw."""
     table = gains(USERS)
     return judge_cases(
         table["suggested"] <= 1.0,

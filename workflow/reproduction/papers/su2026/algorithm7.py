@@ -94,7 +94,7 @@ def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
 
 
 def _window_end(cells: FloatArray, masses: FloatArray, n: int) -> int:
-    """A value that the sum exceeds with probability at most e^{−λ}, by Chernoff's bound."""
+    """Return a value that the sum exceeds with probability at most e^{−λ}, by Chernoff's bound."""
     largest = float(cells.max())
     if largest <= 0.0:
         return 0
@@ -106,7 +106,7 @@ def _window_end(cells: FloatArray, masses: FloatArray, n: int) -> int:
 
 
 def printed_divisor(eps0: float) -> int:
-    """The d of l = (e^{ε₀} − 1)/d that Section 6 prints for ε₀ = 0.1 and for ε₀ = 4."""
+    """Return the d of l = (e^{ε₀} − 1)/d that Section 6 prints for ε₀ = 0.1 and for ε₀ = 4."""
     return 1200 if eps0 < 1.0 else 1000
 
 
@@ -159,7 +159,7 @@ def _solve(
     up: bool,
     rtol: float = RTOL,
 ) -> float:
-    """The algorithm's ε, the GPARV rounded up or down; `near` is the certified one."""
+    """Return the algorithm's ε, the GPARV rounded up or down; `near` is the certified one."""
 
     @cache
     def excess(log_eps: float) -> float:
@@ -177,7 +177,7 @@ def _solve(
 
 
 def algorithm7_page(frame: pd.DataFrame) -> Page:
-    """The page of a measurement: ε, how far the algorithm is off, and what it took."""
+    """Return the page of a measurement: ε, how far the algorithm is off, and what it took."""
     off = {
         end: frame[f"algorithm_{end}"] / frame[end] * 100.0 - 100.0 for end in ("upper", "lower")
     }

@@ -25,7 +25,7 @@ SHARES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
 
 def law_table(parameters: AmplificationVariable, context: Context) -> pd.DataFrame:
-    """The cumulative distribution of L, one row per value, ascending; it ends at 1.
+    """Return the cumulative distribution of L, one row per value, ascending; it ends at 1.
 
     ``value`` and ``cdf`` make a right-continuous step function. A continuous randomizer is binned:
     the masses of its cells are right, and ``value`` is the mean of L over the cell.
@@ -65,7 +65,7 @@ def law_page(frame: pd.DataFrame) -> Page:
 
 
 def law_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """The distribution function, a line that rises upright where there is an atom."""
+    """Return the distribution function, a line that rises upright where there is an atom."""
     first, steps = frame.iloc[0], frame.sort_values("value")
     value, cdf = (steps[name].to_numpy(float) for name in ("value", "cdf"))
     # Below all steps it is seen to be 0, and above them 1.

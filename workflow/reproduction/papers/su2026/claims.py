@@ -175,7 +175,7 @@ def _single(evidence: Evidence) -> pd.DataFrame:
 
 
 def _compositions(evidence: Evidence, kind: str) -> Iterator[tuple[str, CompositionOf]]:
-    """The compositions of a kind, with their names."""
+    """Yield the compositions of a kind, with their names."""
     for name, mechanism in evidence.mechanisms.items():
         if isinstance(mechanism, CompositionOf) and mechanism.type == kind:
             yield name, mechanism
@@ -233,7 +233,7 @@ def _uniform_pair(randomizer: KRR, k: int) -> Decomposition:
 
 
 def _gparv_law(pair: Decomposition, eps: float) -> dict[float, float]:
-    """The law of the GPARV, its values to nine decimals."""
+    """Return the law of the GPARV, its values to nine decimals."""
     law: dict[float, float] = {}
     for value, mass in zip(*pair.gparv(eps), strict=True):
         if mass > 1e-15:
@@ -242,7 +242,7 @@ def _gparv_law(pair: Decomposition, eps: float) -> dict[float, float]:
 
 
 def gparv_range(_: Evidence) -> Judgement:
-    """The mean and the range of the blanket's GPARV against Property 2, and its width.
+    """Return the mean and the range of the blanket's GPARV against Property 2, and its width.
 
     Balle et al. have γ(e^{−ε₀} − e^{ε+ε₀}) ≤ L ≤ γ(e^{ε₀} − e^{ε−ε₀}) for L = γG.
     """
@@ -340,7 +340,7 @@ def four_point_clone(_: Evidence) -> pd.DataFrame:
 def _point(
     mechanism: str, eps0: float, n: int, ours: Decomposition, theirs: Decomposition
 ) -> dict[str, Any]:
-    """The point that compares ε of two decompositions: 1 − ours / theirs."""
+    """Return the point that compares ε of two decompositions: 1 − ours / theirs."""
     small, large = epsilon(ours, n, DELTA), epsilon(theirs, n, DELTA)
     ends = {"low": 1.0 - small.upper / large.lower, "high": 1.0 - small.lower / large.upper}
     return {"mechanism": mechanism, "eps0": eps0, "n": n, "detail": "", **ends}
@@ -390,7 +390,7 @@ def corrected_counts(k: int, n: int, left: int) -> CountLaw:
 
 
 def independent_counts(k: int, n: int) -> CountLaw:
-    """The law if both counts are independent binomials."""
+    """Return the law if both counts are independent binomials."""
     p = 1 / (RATIO + k - 1)
     return {
         (i + 1, j): _binomial(n - 1, p, i) * _binomial(n - 1, p, j)
@@ -399,7 +399,7 @@ def independent_counts(k: int, n: int) -> CountLaw:
 
 
 def dependent_counts(_: Evidence) -> Judgement:
-    """The independent law and the corrected one against the right one."""
+    """Return the independent law and the corrected one against the right one."""
     n, sizes = 6, (2, 3, 10)
     independent, corrected = (
         [count_distance(blanket_counts(k, n), law(k, n)) for k in sizes]
@@ -423,14 +423,14 @@ def _binomial(trials: int, chance: Fraction, count: int) -> Fraction:
 
 
 def count_distance(law: CountLaw, other: CountLaw) -> Fraction:
-    """The total variation distance."""
+    """Return the total variation distance."""
     zero = Fraction(0)
     excesses = (law.get(x, zero) - other.get(x, zero) for x in {*law, *other})
     return sum((max(zero, difference) for difference in excesses), zero)
 
 
 def algorithm_step(_: Evidence) -> Judgement:
-    """How far Algorithm 7 is off at the printed step, for the paper's 10-RR."""
+    """Return how far Algorithm 7 is off at the printed step, for the paper's 10-RR."""
     table = as_printed()
     above = table["algorithm_upper"] / table["upper"] - 1.0
     below = 1.0 - table["algorithm_lower"] / table["lower"]

@@ -212,7 +212,7 @@ def _entries(
 
 
 def decomposition_page(frame: pd.DataFrame) -> Page:
-    """The page of one of the tables, in the paper's layout.
+    """Return the page of one of the tables, in the paper's layout.
 
     One row per mechanism, and in each cell the form with its values below.
     """
@@ -270,7 +270,7 @@ def _blanket_masses(randomizer: Randomizer, eps0: float) -> list[float]:
 
 
 def _points(eps0: float, eps: float) -> FloatArray:
-    """The five values of the GPARV, in the order of `POINTS`."""
+    """Return the five values of the GPARV, in the order of `POINTS`."""
     fall = -math.expm1(eps)
     return np.array(
         [

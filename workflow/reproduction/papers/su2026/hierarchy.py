@@ -94,7 +94,7 @@ def hierarchy_table(parameters: Hierarchy, context: Context) -> pd.DataFrame:
 
 
 def order(chains: Sequence[Sequence[Enclosure]]) -> str:
-    """What enclosures tell of sequences that should not rise: see `hierarchy_table`."""
+    """Return what enclosures tell of sequences that should not rise: see `hierarchy_table`."""
     pairs = [pair for falling in chains for pair in itertools.pairwise(falling)]
     if all(above.lower >= below.upper for above, below in pairs):
         return CERTIFIED
@@ -102,7 +102,7 @@ def order(chains: Sequence[Sequence[Enclosure]]) -> str:
 
 
 def hierarchy_page(frame: pd.DataFrame) -> Page:
-    """The page of a measurement.
+    """Return the page of a measurement.
 
     It shows the end of each enclosure that is a bound, rounded to the safe side.
     """
@@ -141,7 +141,7 @@ def hierarchy_sheet(frame: pd.DataFrame, title: str) -> Sheet:
 
 
 def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
-    """The end of each enclosure that is a bound, a row of cells for each mechanism."""
+    """Return the end of each enclosure that is a bound, a row of cells for each mechanism."""
     rows = panel.to_dict("records")
     shares = np.array([[_end(row, bound) / row["clone_upper"] for bound in LABELS] for row in rows])
     y, x = np.indices(shares.shape, dtype=float)
@@ -160,5 +160,5 @@ def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
 
 
 def _end(row: Mapping[str, Any], bound: str) -> Any:
-    """The end of an enclosure that is a bound."""
+    """Return the end of an enclosure that is a bound."""
     return row[f"{bound}_{'lower' if bound == 'lower' else 'upper'}"]

@@ -32,7 +32,7 @@ MEANING = "an arrow leads to a bound that is no larger (dashed: proven here, not
 
 
 def methods_table(parameters: Methods, _: Context) -> pd.DataFrame:
-    """The arrows, one a row, with the texts and places of the boxes at both ends."""
+    """Return the arrows, one a row, with the texts and places of the boxes at both ends."""
     boxes = {
         name: Box(text, (i + 0.5) * WIDTH / len(row), float(len(parameters.rows) - 1 - level))
         for level, row in enumerate(parameters.rows)
@@ -57,7 +57,7 @@ def methods_table(parameters: Methods, _: Context) -> pd.DataFrame:
 
 
 def methods_page(frame: pd.DataFrame) -> Page:
-    """The arrows as a list."""
+    """Return the arrows as a list."""
     return Page.of(
         frame,
         [
@@ -71,7 +71,7 @@ def methods_page(frame: pd.DataFrame) -> Page:
 
 
 def methods_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """The diagram."""
+    """Return the diagram."""
     boxes: dict[Box, None] = {}
     lines = []
     for row in frame.to_dict("records"):

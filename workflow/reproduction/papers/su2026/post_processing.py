@@ -39,17 +39,20 @@ NOTHING = -1
 
 
 def union_of_multisets(collection: Multiset, element: int) -> Multiset:
-    """The collection with one element more."""
+    """Return the collection with one element more."""
     return tuple(sorted((*collection, element)))
 
 
 def union_of_sets(collection: Multiset, element: int) -> Multiset:
-    """The collection in which the element is once, as ∪ says of sets."""
+    """Return the collection in which the element is once, as ∪ says of sets."""
     return tuple(sorted({*collection, element}))
 
 
 def image(law: Law[H], kernel: Callable[[H], Law[K]]) -> Law[K]:
-    """The law of a random function's value: `kernel` gives its law at each outcome of `law`."""
+    """Return the law of a random function's value.
+
+    `kernel` gives its law at each outcome of `law`.
+    """
     masses: defaultdict[K, Fraction] = defaultdict(Fraction)
     for outcome, mass in law.items():
         for value, share in kernel(outcome).items():
@@ -58,7 +61,7 @@ def image(law: Law[H], kernel: Callable[[H], Law[K]]) -> Law[K]:
 
 
 def distance(law: Law[H], other: Law[H]) -> Fraction:
-    """The total variation distance."""
+    """Return the total variation distance."""
     zero = Fraction()
     differences = (law.get(y, zero) - other.get(y, zero) for y in {*law, *other})
     return sum(map(abs, differences), zero) / 2
@@ -69,7 +72,7 @@ def collection_law(
     left_over: Sequence[Law[int]] = (),
     union: Union = union_of_multisets,
 ) -> Law[Multiset]:
-    """The law of the collection of independent samples.
+    """Return the law of the collection of independent samples.
 
     None stands for a sample of the left-over law of a user who is not in J, who is put into J.
     """
@@ -111,7 +114,10 @@ class Clone:
         return 1 - sum(self.c, Fraction())
 
     def common(self) -> Law[int]:
-        """What all others are certain to report: the masses Σ c_j Q_j, which sum to 1 − β."""
+        """Return what all others are certain to report.
+
+        The masses Σ c_j Q_j, which sum to 1 − β.
+        """
         masses: defaultdict[int, Fraction] = defaultdict(Fraction)
         for share, component in zip(self.c, self.components, strict=True):
             for y, mass in component.items():
@@ -128,7 +134,7 @@ class Clone:
         return collection_law([own, *[other] * (n - 1)])
 
     def draws(self, histogram: Multiset, residual: Law[int] | None) -> list[Law[int] | None]:
-        """The component of each index, or `residual` for the index of the left-over laws."""
+        """Return the component of each index, or `residual` for the index of the left-over laws."""
         return [[*self.components, residual][index] for index in histogram]
 
 
@@ -167,12 +173,12 @@ class Shuffle:
         ]
 
     def standard_clone(self) -> Clone:
-        """The decomposition of Definition 5, whose components are R(x₁⁰) and R(x₁¹)."""
+        """Return the decomposition of Definition 5, whose components are R(x₁⁰) and R(x₁¹)."""
         zero, one, share = Fraction(0), Fraction(1), 1 / (2 * self.exp_eps0)
         return Clone(self.rows[:2], (one, zero), (zero, one), (share, share))
 
     def formal_standard_clone(self) -> Clone:
-        """The decomposition of Theorem 1, whose components are those of Lemma 1."""
+        """Return the decomposition of Theorem 1, whose components are those of Lemma 1."""
         e = self.exp_eps0
         first, second = self.rows[:2]
         components = [
@@ -183,13 +189,13 @@ class Shuffle:
         return Clone(components, (large, small), (small, large), (share, share))
 
     def primary(self) -> Clone:
-        """The decomposition of Theorem 5, a component for every output."""
+        """Return the decomposition of Theorem 5, a component for every output."""
         first, second, infimum = *self.rows[:2], self.infimum
         points = [{y: Fraction(1)} for y in infimum]
         return Clone(points, *([law[y] for y in infimum] for law in (first, second, infimum)))
 
     def simplified(self) -> Clone:
-        """The decomposition of Theorem 7, a component for every pair of ratios."""
+        """Return the decomposition of Theorem 7, a component for every pair of ratios."""
         first, second, infimum = *self.rows[:2], self.infimum
         members: dict[tuple[Fraction, Fraction], list[int]] = {}
         for y in infimum:
@@ -267,7 +273,7 @@ class Map:
 
 
 def maps(shuffle: Shuffle) -> list[Map]:
-    """Every map of the paper, each applied to the pairs that the paper applies it to."""
+    """Return every map of the paper, each applied to the pairs that the paper applies it to."""
     clones = {
         "standard clone, Definition 5": shuffle.standard_clone(),
         "standard clone, Theorem 1": shuffle.formal_standard_clone(),
@@ -305,7 +311,7 @@ def maps(shuffle: Shuffle) -> list[Map]:
 
 
 def post_processing_table(parameters: PostProcessing, _: Context) -> pd.DataFrame:
-    """The exact total variation distance of what each map gives from what it must give.
+    """Return the exact total variation distance of what each map gives from what it must give.
 
     A row for each randomizer and map. ``distance_0`` and ``distance_1`` are of P₀ and P₁, as
     fractions; ``outcomes`` counts what the target's P₀ can be.
@@ -337,7 +343,7 @@ def post_processing_table(parameters: PostProcessing, _: Context) -> pd.DataFram
 
 
 def post_processing_page(frame: pd.DataFrame) -> Page:
-    """The page of a measurement."""
+    """Return the page of a measurement."""
     return Page.of(
         frame,
         [

@@ -29,7 +29,7 @@ TARGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @cache
 def ipums_calibrations() -> pd.DataFrame:
-    """The table of calibrations, indexed by mechanism and target ε."""
+    """Return the table of calibrations, indexed by mechanism and target ε."""
     parameters = Calibrations(values=VALUES, n=USERS, eps=TARGETS, delta=DELTA)
     return calibrations_table(parameters).set_index(["mechanism", "eps"])
 
@@ -48,7 +48,7 @@ def private(_: Evidence) -> Judgement:
 
 
 def best_hash_values(_: Evidence) -> Judgement:
-    """The variance of a rare value at every l beside that at the authors'."""
+    """Return the variance of a rare value at every l beside that at the authors'."""
     excesses = []
     for eps in TARGETS:
         m, theirs = room(eps, USERS, DELTA), solh(VALUES, eps, USERS, DELTA)

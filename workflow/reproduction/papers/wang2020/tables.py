@@ -40,30 +40,30 @@ LINES = {
 
 
 def room(eps: float, n: int, delta: float) -> float:
-    """How large e^{ε₀} + l − 1 may be for (ε, δ), ε ≤ 1."""
+    """Return how large e^{ε₀} + l − 1 may be for (ε, δ), ε ≤ 1."""
     return min(eps * eps * (n - 1) / (14.0 * math.log(2.0 / delta)), (n - 1) * eps / 27.0)
 
 
 def hash_values(room: float) -> int:
-    """The l with the least variance m²/(n (l − 1)(m − l)²), m the `room`: (m + 2)/3."""
+    """Return the l with the least variance m²/(n (l − 1)(m − l)²), m the `room`: (m + 2)/3."""
     return max(2, round((room + 2.0) / 3.0))
 
 
 def solh(values: int, eps: float, n: int, delta: float) -> LocalHash | None:
-    """The authors' local hashing; None where they leave it no ε₀ above 0."""
+    """Return the authors' local hashing; None where they leave it no ε₀ above 0."""
     m = room(eps, n, delta)
     l = hash_values(m)  # noqa: E741
     return LocalHash(math.log(m - l + 1.0), hash_values=l, domain_size=values) if m > l else None
 
 
 def grr(values: int, eps: float, n: int, delta: float) -> KRR | None:
-    """The authors' randomized response; None where they leave it no ε₀ above 0."""
+    """Return the authors' randomized response; None where they leave it no ε₀ above 0."""
     m = room(eps, n, delta)
     return KRR(values, math.log(m - values + 1.0)) if m > values else None
 
 
 def calibrations_table(parameters: Calibrations, _: Context | None = None) -> pd.DataFrame:
-    """A row for each ε and mechanism; errors are total, over the curator's.
+    """Return a row for each ε and mechanism; errors are total, over the curator's.
 
     ``l``, ``eps0``, ``certified`` (ε) and ``error`` are those of the authors' calibration, empty
     where they leave no ε₀; ``best_l``, ``best_eps0`` and ``best_error`` are the best ones.
@@ -125,7 +125,7 @@ def calibrations_page(frame: pd.DataFrame) -> Page:
 
 
 def _if_calibrated(cell: Callable[[Row], str]) -> Callable[[Row], str]:
-    """The cell of a row in which the authors have an ε₀."""
+    """Return the cell of a row in which the authors have an ε₀."""
     return lambda row: "none" if math.isnan(row["error"]) else cell(row)
 
 

@@ -89,7 +89,7 @@ def asymptotics_table(parameters: Asymptotics) -> pd.DataFrame:
 
 
 def asymptotics_page(frame: pd.DataFrame) -> Page:
-    """The page of `asymptotics_table`."""
+    """Return the page of `asymptotics_table`."""
     return Page.of(
         frame,
         [

@@ -90,7 +90,7 @@ def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
 
 
 def symmetry(_: Evidence) -> Judgement:
-    """Whether published pairs of many p, β and q are symmetric as sets of components."""
+    """Return whether published pairs of many p, β and q are symmetric as sets of components."""
     grid = itertools.product((1.1, 3.0, 50.0, 1e4), (0.1, 0.5, 1.0), (1.5, 4.0, 100.0))
     holds = [
         variation_ratio(p, share * largest_variation(p), max(q, 2.0), published=True).is_symmetric()
@@ -114,7 +114,7 @@ def tight(_: Evidence) -> Judgement:
 
 
 def tight_cases() -> dict[str, Cases]:
-    """The published pair and the dataset pair of each mechanism, at several ε₀ or sizes."""
+    """Return the published pair and the dataset pair of each mechanism, at several ε₀ or sizes."""
 
     def reports(make: Callable[[float], Randomizer], beta: Callable[[float], float]) -> Cases:
         return [
@@ -171,7 +171,7 @@ def tight_cases() -> dict[str, Cases]:
 
 
 def cap_pair(eps0: float, cap: float, overlap: float) -> Decomposition:
-    """The pair of Theorem 5.1 for PrivUnit, whose others hold a third direction x*.
+    """Return the pair of Theorem 5.1 for PrivUnit, whose others hold a third direction x*.
 
     The victim's caps are disjoint, and `overlap` is the area that each of them shares with the cap
     around x*: 0 if three disjoint caps fit on the sphere. Areas are shares of the sphere.
@@ -221,7 +221,7 @@ def published_above_groups(evidence: Evidence) -> pd.DataFrame:
 
 
 def laplace_groups(eps0: float) -> Decomposition:
-    """The pair of Theorem 5.1 for Laplace noise on [0, 1]: reports below and above 1/2.
+    """Return the pair of Theorem 5.1 for Laplace noise on [0, 1]: reports below and above 1/2.
 
     Inputs 0 and 1 are the victim's, and x* = 1/2, from which both groups are equally likely.
     """
@@ -271,7 +271,7 @@ def metric_clones(_: Evidence) -> Judgement:
 
 
 def ten_halvings(_: Evidence) -> pd.DataFrame:
-    """What ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5."""
+    """Return what ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5."""
     rows = []
     for eps0, n in PRINTED:
         eps = questions.epsilon(stronger_clone(eps0), n, 0.01 / n).upper
@@ -309,7 +309,7 @@ def printed_table(count: int) -> Callable[[Evidence], Judgement]:
 
 
 def non_increasing(_: Evidence) -> Judgement:
-    """How the divergence at C = c clones changes with c, in two readings.
+    """Return how the divergence at C = c clones changes with c, in two readings.
 
     In one the number of clones is known beside the counts, in the other it is the summand of
     Theorem 4.8.
@@ -392,7 +392,7 @@ def non_decreasing(_: Evidence) -> Judgement:
 
 
 def linear_time(_: Evidence) -> Judgement:
-    """The factors by which the paper's own times grow when n grows by 100."""
+    """Return the factors by which the paper's own times grow when n grows by 100."""
     factors = []
     for (eps0, n), few in PRINTED.items():
         many = PRINTED.get((eps0, 100 * n))
@@ -434,7 +434,7 @@ def _spread(times: Iterable[float]) -> float:
 
 
 def longer_time(_: Evidence) -> Judgement:
-    """The factors between the paper's own times for twenty and for ten bisections."""
+    """Return the factors between the paper's own times for twenty and for ten bisections."""
     factors = {
         f"ε₀ = {eps0:g}, n = {n:.0e}": row[MANY].seconds / row[FEW].seconds
         for (eps0, n), row in PRINTED.items()
@@ -450,7 +450,7 @@ def longer_time(_: Evidence) -> Judgement:
 
 
 def seconds(_: pd.DataFrame) -> Judgement:
-    """The algorithm for 10⁸ users at the four ε₀ of Table 5."""
+    """Return the algorithm for 10⁸ users at the four ε₀ of Table 5."""
     levels = (1.0, 3.0, 5.0, 7.0)
     parameters = Timed(eps0=levels, n=(10**8,), delta={"over_n": 0.01}, iterations=(20,))
     table = general_pair.timed_table(parameters, Context({}, Numerics(rtol=1e-4)))

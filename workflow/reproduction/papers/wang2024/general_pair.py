@@ -159,7 +159,7 @@ def _timed_row(parameters: Timed, rtol: float | None, eps0: float, n: int) -> di
 
 
 def timed_page(frame: pd.DataFrame) -> Page:
-    """The page of `timed_table`."""
+    """Return the page of `timed_table`."""
     matches = (re.fullmatch(r"bisected_(\d+)", column) for column in frame.columns)
     columns: list[Column] = [
         (r"$\varepsilon_0$", "{eps0:g}"),
@@ -196,5 +196,5 @@ def _seconds(name: str) -> Callable[[Row], str]:
 
 
 def _printed(name: str, unit: str) -> Callable[[Row], str]:
-    """A printed number, if there is one."""
+    """Return a printed number, if there is one."""
     return lambda row: "" if math.isnan(row[name]) else f"{row[name]:.3g}{unit}"

@@ -270,7 +270,7 @@ def protocols_table() -> pd.DataFrame:
 
 
 def parameters_page(frame: pd.DataFrame) -> Page:
-    """The page of one of these tables."""
+    """Return the page of one of these tables."""
     number = int(frame["table"].iloc[0])
     notes = frame[frame["note"] != ""]
     return Page.of(
@@ -298,7 +298,7 @@ def _message_rows(
     printed: Sequence[float],
     **notes: str,
 ) -> list[PrintedNumber]:
-    """The rows of p, β and q, measured on the victim's message and a blanket."""
+    """Return the rows of p, β and q, measured on the victim's message and a blanket."""
     messages = protocol.decomposition()
     with np.errstate(divide="ignore"):
         p = float(np.max(messages.a[messages.a > 0] / messages.b[messages.a > 0]))

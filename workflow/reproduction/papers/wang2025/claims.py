@@ -74,7 +74,7 @@ def _shuffled(victim: tuple[int, ...], other: tuple[int, ...]) -> Law:
 
 
 def _reports(value: tuple[int, ...]) -> Law:
-    """The law of the vector that a user sends."""
+    """Return the law of the vector that a user sends."""
     return {
         report: _kept_chance(sum(x == y for x, y in zip(value, report, strict=True)))
         for report in product((0, 1), repeat=BITS)
@@ -82,12 +82,12 @@ def _reports(value: tuple[int, ...]) -> Law:
 
 
 def _kept_chance(count: int) -> Fraction:
-    """The probability that so many given bits are kept and the others are flipped."""
+    """Return the probability that so many given bits are kept and the others are flipped."""
     return KEPT**count * (1 - KEPT) ** (BITS - count)
 
 
 def _multiset_law(first: Law, second: Law) -> Law:
-    """The law of the multiset of two independent draws."""
+    """Return the law of the multiset of two independent draws."""
     law: dict[Any, Fraction] = defaultdict(Fraction)
     for (x, mass), (y, other) in product(first.items(), second.items()):
         law[tuple(sorted((x, y)))] += mass * other
@@ -99,7 +99,7 @@ def _excess_mass(law: Law, other: Law) -> Fraction:
 
 
 def theorem1_holds(_: Evidence) -> Judgement:
-    """Whether the pair covers one dataset, which no curve shows."""
+    """Return whether the pair covers one dataset, which no curve shows."""
     truth, claimed = counterexample_divergence(), counterexample_claim()
     return judge_cases(
         [truth <= claimed],
@@ -161,7 +161,7 @@ def _counts(mean: float, spread: float, most: int) -> range:
 
 
 def truncation(_: Evidence) -> Judgement:
-    """The mass and the terms of truncated lists."""
+    """Return the mass and the terms of truncated lists."""
     lists = [truncated_list(*setting) for setting in LISTS]
     masses, shares = zip(*((mass, terms / most) for mass, terms, most in lists), strict=True)
     return judge_cases(
@@ -173,7 +173,7 @@ def truncation(_: Evidence) -> Judgement:
 
 
 def algorithm1(_: Evidence) -> Judgement:
-    """The mass of lists as printed, and δ of the mended ones."""
+    """Return the mass of lists as printed, and δ of the mended ones."""
     masses, excesses = [], []
     for bits, eps0, n in LISTS:
         delta = 0.01 / n
