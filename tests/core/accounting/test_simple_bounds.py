@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.profile import Profile
+from shufflebounds.accounting.profile import SampledProfile
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.work import BUDGET, spend
@@ -72,7 +72,7 @@ def test_a_profile_ends_where_pure_privacy_does():
 @pytest.mark.parametrize("end", [1e-9, 1.0, 40.0, 900.0])
 def test_the_profile_of_pure_privacy_is_that_of_one_2_rr_rounded_up(end):
     ones = np.ones(3)
-    curve = Profile(end / 5.0, np.zeros(3), ones, 0.0, end)
+    curve = SampledProfile(end / 5.0, np.zeros(3), ones, 0.0, end)
     with mpmath.workdps(50):
         for share in (0.0, 0.3, 0.7, 1.0 - 2.0**-30, 1.0):
             eps = share * end

@@ -67,7 +67,7 @@ def test_the_figure_has_panels_of_epochs_and_their_ratios():
     sheet = tables.allocations_sheet(frame, "title")
     assert sheet.x == "σ"
     (first, second), (ratio, _) = sheet.rows
-    assert [view.title[0] for view in (first, second)] == ["(a) 1 epoch", "(b) 10 epochs"]
+    assert [view.title[0] for view in (first, second)] == ["1 epoch", "10 epochs"]
     assert [line.label for line, _ in first.lines][-1] == "random allocation, lower bound"
     assert np.allclose(second.lines[1][1].y, [15.0, 7.5])
     assert np.allclose(ratio.lines[0][1].y, 1.5)
