@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from shufflebounds.curves.plotting import figures
-from shufflebounds.curves.plotting.figures import PAGE_WIDTH, PANEL_HEIGHT
+from shufflebounds.curves.plotting.figures import PANEL_HEIGHT
+from shufflebounds.curves.plotting.layout import USUAL_PRINT
 
 # Mechanism: color and marker.
 LOOKS = {
@@ -42,7 +43,7 @@ def draw(frame: pd.DataFrame, paths: Sequence[Path]) -> None:
 def _figure(frame: pd.DataFrame) -> Figure:
     eps0s, deltas = frame["eps0"].unique(), frame["delta"].unique()
     height = PANEL_HEIGHT * len(deltas) + 1.1
-    fig = Figure(figsize=(PAGE_WIDTH, height), layout="constrained")
+    fig = Figure(figsize=(USUAL_PRINT.page_width, height), layout="constrained")
     axes = fig.subplots(len(deltas), len(eps0s), sharex=True, sharey=True, squeeze=False)
     for delta, row in zip(deltas, axes, strict=True):
         for eps0, ax in zip(eps0s, row, strict=True):

@@ -186,7 +186,7 @@ def _yaml(text: str) -> Any:
             return _once(pairs)
 
     try:
-        return yaml.load(text, Loader)
+        return Loader(text).get_single_data()
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" on line {mark.line + 1}" if mark else ""
