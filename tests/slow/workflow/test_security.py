@@ -123,8 +123,8 @@ def test_our_code_evaluates_starts_and_unpickles_nothing(folder):
             if isinstance(node, ast.Import)
             for alias in node.names
         }
-        # A package that declares an entry point, of mechanisms or of bounds, is installed to be run,
-        # and verify/verify.py is a program of this repository.
+        # A package that declares an entry point is installed to be run, and verify/verify.py is a
+        # program of this repository.
         has_entry_points = path.match("*/registry.py") and path.parent.name != "protocols"
         allowed = {"load"} if has_entry_points else set()
         allowed |= {"subprocess"} if path.match("reproduction/proofs.py") else set()
