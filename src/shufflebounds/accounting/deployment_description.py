@@ -119,9 +119,10 @@ class DeploymentDescription:
             where = f" in group {group.name}" if len(self.groups) > 1 else ""
             for day, n in self.days:
                 if self.honest(group, n) < 1:
+                    why = ", all of whom may be in one group" if where else ""
                     raise ValueError(
                         f"n must be larger on day {day}: of {n} users none is left{where} without "
-                        "those who drop out or collude"
+                        f"those who drop out or collude{why}"
                     )
         for report in self.reports:
             same = report.is_memoized and report.same_users
@@ -133,9 +134,11 @@ class DeploymentDescription:
                 )
 
     def honest(self, group: UserGroup, n: int) -> int:
-        """Return how many members of a group provide cover for each other, of a day's n users."""
-        members = math.floor(n * group.share)
-        return math.floor(members * (1 - self.dropout)) - self.colluding
+        """Return how many members of a group provide cover for each other, of a day's n users.
+
+        All users who drop out or collude may be members of this group.
+        """
+        return math.floor(n * group.share) - math.ceil(n * self.dropout) - self.colluding
 
 
 def parse_deployment(content: Mapping[str, Any], days: Days | None) -> DeploymentDescription:

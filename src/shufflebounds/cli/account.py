@@ -94,7 +94,8 @@ def account(
     Example: shufflebounds account deployment.yaml --days days.csv --delta 1e-8 --budget 0.1
     """
     delta = validation.delta(delta)
-    budget = None if budget is None else validation.eps(budget)
+    if budget is not None and not 0.0 <= budget < math.inf:
+        raise ValueError(f"--budget must be a finite number >= 0, got {budget!r}")
     if running is None and form != FORMATS[0]:
         raise ValueError("--format needs --running, the file to write")
     deployment = Deployment.read(description, days)
@@ -118,7 +119,8 @@ def account(
         title=_title(description, deployment, delta),
         facts=facts,
         table=_table(shares, total, deployment, output),
-        claim=_claim(total, deployment.pure_epsilon, budget, output),
+        claim=_claim(total, budget, output),
+        fallback=[_remains(deployment.pure_epsilon)],
         legend=LEGEND,
         notes=notes,
         warnings=[*_caveats(deployment), *_alone(deployment), *claimed],
@@ -166,29 +168,31 @@ def _title(description: Path, deployment: Deployment, delta: float) -> str:
     return f"{description.name}: {days} of {users} users, delta = {delta!r}"
 
 
-def _claim(total: Enclosure, pure: float, budget: float | None, output: Output) -> list[str]:
-    """Return what may be claimed, what remains, and the verdict on the budget."""
+def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:
+    """Return the verdict on the budget, and what may be claimed."""
     text = output.text(total.upper, up=True)
     claim = f"You can claim epsilon = {text}."
     if math.isinf(total.upper):
         claim = "No epsilon is known to hold at this delta."
-    remains = (
-        "If the shuffler fails, nothing remains."
-        if math.isinf(pure)
-        else f"If the shuffler fails, epsilon = {_decimal_up(pure)} remains, with delta = 0."
-    )
     if budget is None:
-        return [claim, remains]
+        return [claim]
     if total.upper <= budget:
-        return [f"WITHIN the budget of {budget!r}.", claim, remains]
+        return [f"WITHIN the budget of {budget!r}.", claim]
     if total.lower > budget:
         return [
             f"BEYOND the budget of {budget!r}.",
-            f"Two datasets differ by an epsilon of {output.text(total.lower, up=False)}.",
+            f"Two datasets achieve epsilon = {output.text(total.lower, up=False)}; any smaller "
+            "claim is false.",
             claim,
-            remains,
         ]
-    return [f"NOT SHOWN to be within the budget of {budget!r}.", claim, remains]
+    return [f"NOT SHOWN to be within the budget of {budget!r}.", claim]
+
+
+def _remains(pure: float) -> str:
+    """Return what is left if the shuffler fails."""
+    if math.isinf(pure):
+        return "If the shuffler fails, no epsilon remains with delta = 0."
+    return f"If the shuffler fails, epsilon = {_decimal_up(pure)} remains, with delta = 0."
 
 
 def _table(
@@ -290,7 +294,8 @@ def _notes(deployment: Deployment) -> list[str]:
     if dropout or colluding:
         notes.append(
             f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
-            "collude. They provide no cover for others: the bounds use the users who are left."
+            "collude; all of them may be in one group. They provide no cover for others: the "
+            "bounds use the users who are left."
         )
     if any(report.rate < 1.0 for report in reports):
         notes.append(

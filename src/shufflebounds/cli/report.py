@@ -97,8 +97,8 @@ def _report_parts(reply: Reply, command: str) -> Page:
             [
                 "Neighbouring datasets differ in the replacement of one user's value.",
                 "All users run the stated mechanism with their own randomness. Those who do not, "
-                "or who collude with the observer, provide no cover for others: the options "
-                "--colluding and --dropout subtract them from n.",
+                "or who collude with the observer, provide no cover for others: colluding and "
+                "dropout subtract them from n.",
                 seen.observer,
                 "Not covered: anything a user sends outside the protocol, and errors of the "
                 "software that implements it.",

@@ -75,6 +75,17 @@ def test_days_of_fresh_answers_are_enclosed(delta):
     assert 0.0 < eps.lower < eps.upper < 2 * EPS0
 
 
+def test_all_who_drop_out_may_be_in_one_group():
+    """10 of 100 members are away at most, if the members are those of the smallest group."""
+    groups = {"old": {"share": 0.1, "eps0": {"a": 2.0}}, "new": {"share": 0.9, "eps0": {"a": 0.5}}}
+    deployment = deployed(BINARY, users=1000, days=1, dropout=0.05, groups=groups)
+    assert [sent[0].users[0][0] for sent in deployment.sent.values()] == [50, 850]
+    alone = sb.epsilon(sb.KRR(2, 2.0), 50, 1e-3)
+    assert alone.lower <= deployment.epsilon(1e-3).upper
+    with pytest.raises(ValueError, match="all of whom may be in one group"):
+        deployed(BINARY, users=1000, days=1, dropout=0.1, groups=groups)
+
+
 def test_dropouts_and_colluders_provide_no_cover():
     days = [("2026-01-01", 11), ("2026-01-02", 12)]
     eps = deployed(BINARY, days=days, dropout=0.3, colluding=4).epsilon(0.05)

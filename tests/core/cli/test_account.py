@@ -144,7 +144,9 @@ def test_the_group_with_the_largest_epsilon_is_shown(asked, tmp_path):
         "old": {"share": 0.5, "eps0": {"browser": 2}},
         "new": {"share": 0.5, "eps0": {"browser": 1}},
     }
-    (tmp_path / "deployment.json").write_text(json.dumps(DEPLOYMENT | {"groups": groups}))
+    (tmp_path / "deployment.json").write_text(
+        json.dumps(DEPLOYMENT | {"dropout": 0.1, "groups": groups})
+    )
     found = json.loads(succeed(*asked, "--json").stdout)
     assert (
         found["epsilon"]["upper"]
@@ -190,7 +192,7 @@ MISTAKES = [
     (("none.json",), "none.json: No such file or directory"),
     (("--days", "none.csv"), "none.csv: No such file or directory"),
     (("--delta", "2"), "delta must be a finite number with 1e-300 <= delta < 1, got 2.0"),
-    (("--budget", "-1"), "eps must be a finite number with eps >= 0, got -1.0"),
+    (("--budget", "-1"), "--budget must be a finite number >= 0, got -1.0"),
     (("--format", "xml"), "'xml' is not one of csv, prometheus."),
     (("--running", "none/x.csv"), "Directory 'none' does not exist."),
     (("--claim", "x.txt"), "'x.txt' must end in .json."),
