@@ -25,6 +25,7 @@ from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
+from shufflebounds.cli.parameters import TRAINING, flag, parameters
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
 from shufflebounds.cli.training import noise
@@ -147,12 +148,14 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     """Return the sentence on an unknown option, with a guess at what was meant."""
     assert error.ctx is not None
     name = OTHER_NAMES.get(error.option_name, error.option_name)
-    flags = [flag for option in error.ctx.command.params for flag in option.opts]
+    flags = [name for option in error.ctx.command.params for name in option.opts]
     near = get_close_matches(name, flags, n=1, cutoff=0.7)
     guess = f"did you mean {near[0]}? " if near else ""
     if name == "--eps" and near == ["--eps0"]:
         # The epsilon of one report is not that of all, which the command answers.
         guess = "this command takes no epsilon, and --eps0 is that of one report; "
+    if name in map(flag, parameters(TRAINING)):
+        guess = f"only epsilon, delta and noise answer about {TRAINING}; "
     listed = f"`{error.ctx.command_path} -h` lists the options."
     return f"No such option {error.option_name!r}; {guess}{listed}"
 

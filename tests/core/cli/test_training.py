@@ -170,3 +170,10 @@ def test_training_is_explained_beside_protocols():
     shown = succeed("epsilon", "--protocol", TRAINING, "-h").stdout
     assert f"Parameters of {TRAINING}:" in shown
     assert "--steps INT, required" in shown
+
+
+@pytest.mark.parametrize("command", ["check", "risk", "users"])
+def test_other_questions_say_which_commands_answer_about_training(command):
+    result = run(command, "--protocol", TRAINING, "--noise-multiplier", 1, "--steps", 100)
+    assert result.exit_code == 2
+    assert f"only epsilon, delta and noise answer about {TRAINING}" in result.stderr
