@@ -33,6 +33,8 @@ from shufflebounds.curves.files import write_text
 
 # Exit code for a deployment that is not shown to be within its budget.
 BEYOND_BUDGET = 1
+# Largest relative error of the float that stands for a sum of decimal ε₀: a few roundings.
+ROUNDING = 1e-15
 # Most rounds of a claim that verify/verify.py reads.
 MAX_CLAIMED_ROUNDS = 10_000
 # Formats of the numbers of days so far: a table, or the state after the last day.
@@ -240,9 +242,12 @@ def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decimal_up(value: float) -> str:
-    """Return a sum of ε₀ as the short decimal number that it stands for, else rounded up."""
+    """Return a sum of ε₀ as the short decimal number that it stands for, else rounded up.
+
+    The float of a decimal ε₀ may be a little larger, by no more than rounding.
+    """
     short = f"{value:g}"
-    is_meant = abs(float(short) - value) <= 1e-12 * value if math.isfinite(value) else True
+    is_meant = abs(float(short) - value) <= ROUNDING * value if math.isfinite(value) else True
     return short if is_meant else outward(value, up=True)
 
 
@@ -311,8 +316,9 @@ def _notes(deployment: Deployment) -> list[str]:
         notes.append(
             "Groups with an eps0 of their own have at least these shares of the users: "
             f"{_listed_groups(deployment)}. Every user is in one of them, whatever the value, and "
-            "stays in it. The bounds of a group count its members alone. The table is that of the "
-            "group with the largest epsilon, which holds for everybody."
+            "stays in it. The bounds of a group count its members alone; lower ends take each "
+            "group for a shuffle of its own. The table is that of the group with the largest "
+            "epsilon, which holds for everybody."
         )
     if deployment.is_rounded:
         notes.append(

@@ -206,7 +206,7 @@ def curve_err(losses: FloatArray) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Half:
+class Half:
     """P-masses at positive ``losses``, and p_∞.
 
     ``height`` is their curve at x = 1, with a relative error of at most ``err``.
@@ -249,11 +249,11 @@ class _Polygon:
             size += 1
         return _Polygon(losses[:size], np.append(heights[: size - 1], bounds.limit), bounds.limit)
 
-    def half(self, height: float) -> _Half:
+    def half(self, height: float) -> Half:
         """Return the masses of a polygon that is at most `height` at x = 1."""
         losses, limit = self.losses, self.limit
         if losses.size == 1:
-            return _Half(losses[1:], losses[1:], limit, limit, 0.0)
+            return Half(losses[1:], losses[1:], limit, limit, 0.0)
         bounds = np.append(height, self.heights[1:])
         vertices = hull(np.expm1(losses), bounds)
         masses = np.zeros(losses.size - 1)
@@ -265,7 +265,7 @@ class _Polygon:
         factor *= 1.0 - 8.0 * U
         used = masses > 0.0
         masses = masses[used] * factor
-        return _Half(losses[1:][used], masses, limit * factor, float(heights[0]) * factor, err)
+        return Half(losses[1:][used], masses, limit * factor, float(heights[0]) * factor, err)
 
 
 def _height_at_one(right: _Polygon, left: _Polygon) -> float:

@@ -8,42 +8,25 @@ docs/random-allocation.md, section 4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.losses import SMALLEST, Losses, curve, curve_err, hull, kinks
+from shufflebounds.profiles.losses import SMALLEST, Half, Losses, curve, curve_err, hull, kinks
 
 
-@dataclass(frozen=True, eq=False)
-class _UpperHalf:
-    """Masses at positive losses, and of infinite loss, with a curve above bounds at x ≥ 1.
-
-    ``height`` is the curve at x = 1, with a relative error of at most ``err``.
-    """
-
-    losses: FloatArray
-    masses: FloatArray
-    infinite: float
-    height: float
-    err: float
-
-    @staticmethod
-    def of(nodes: FloatArray, bound: FloatArray) -> _UpperHalf:
-        """Return the half whose curve connects the vertices of the convex hull of the bounds."""
-        vertices = hull(np.expm1(nodes), bound)
-        losses, bound = nodes[vertices], bound[vertices]
-        masses, infinite = kinks(losses, bound), float(bound[-1])
-        heights, err = curve(losses, masses, infinite), curve_err(losses)
-        # A common factor of all masses lifts the curve above the bounds in spite of rounding.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(bound > 0.0, bound / (heights * (1.0 - err)), 0.0)
-        factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
-        return _UpperHalf(
-            losses[1:], masses * factor, infinite * factor, float(heights[0]) * factor, err
-        )
+def half_above(nodes: FloatArray, bound: FloatArray) -> Half:
+    """Return the half whose curve connects the vertices of the convex hull of the bounds."""
+    vertices = hull(np.expm1(nodes), bound)
+    losses, bound = nodes[vertices], bound[vertices]
+    masses, infinite = kinks(losses, bound), float(bound[-1])
+    heights, err = curve(losses, masses, infinite), curve_err(losses)
+    # A common factor of all masses lifts the curve above the bounds in spite of rounding.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(bound > 0.0, bound / (heights * (1.0 - err)), 0.0)
+    factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
+    return Half(losses[1:], masses * factor, infinite * factor, float(heights[0]) * factor, err)
 
 
 def losses_above_order(nodes: FloatArray, upper: FloatArray, reverse: FloatArray) -> Losses:
@@ -59,7 +42,7 @@ def losses_above_order(nodes: FloatArray, upper: FloatArray, reverse: FloatArray
     chords = np.tanh(0.5 * beyond) + (forward[1:] + backward[1:]) / (1.0 + np.exp(beyond))
     height = min(float(forward[0]), float(backward[0]), float(chords.min()) * (1.0 + 16.0 * U))
     forward[0] = backward[0] = height
-    right, left = _UpperHalf.of(nodes, forward), _UpperHalf.of(nodes, backward)
+    right, left = half_above(nodes, forward), half_above(nodes, backward)
     # P must not have less mass than Q, so the right half may not be lower than the left one.
     share = max(1.0, left.height / right.height * (1.0 + right.err + left.err + 64.0 * U))
     masses, infinite = right.masses * share, right.infinite * share
