@@ -1,8 +1,9 @@
 """How far is the proven ε above the lower bound, at random parameters of every mechanism?
 
-README and docs/closing-the-gap.md say how tight the bound is for ranges of parameters. This program
-draws questions from such ranges, independently and log-uniformly, and prints the largest ratio of
-each mechanism and every question above the limit. Without options it scans what README says:
+README and docs/proofs/closing-the-gap.md say how tight the bound is for ranges of parameters. This
+program draws questions from such ranges, independently and log-uniformly, and prints the largest
+ratio of each mechanism and every question above the limit. Without options it scans what README
+says:
 
     python benchmarks/gap_scan.py --questions 500 --seed 1
 """

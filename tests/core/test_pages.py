@@ -9,7 +9,7 @@ from repository import ROOT
 SOURCES = [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
 PLACES = [
     (page.name, name, file)
-    for page in sorted((ROOT / "docs").glob("*.md"))
+    for page in sorted((ROOT / "docs").rglob("*.md"))
     for name, file in re.findall(
         r"`([\w.]+)(?:\(\))?`\s+in\s+`([\w/]+\.py)`", page.read_text(encoding="utf-8")
     )

@@ -40,7 +40,8 @@ class ShuffleAccountant:
     ``compose``, ``get_epsilon`` and ``get_delta`` have the signatures of a ``PrivacyAccountant`` of
     dp_accounting, and neighbours are datasets in which one user's value is replaced
     (``REPLACE_ONE``). Unlike the values of dp_accounting, those of this ledger are certified.
-    Section 1 of docs/composition.md says for which rounds. ``composed`` also has lower bounds.
+    Section 1 of docs/proofs/composition.md says for which rounds. ``composed`` also has lower
+    bounds.
 
     Examples
     --------

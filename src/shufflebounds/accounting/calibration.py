@@ -234,7 +234,7 @@ def most_rounds(
 ) -> Enclosure:
     """Enclose the largest number of rounds of n users that are (ε, δ)-DP together.
 
-    The assumptions on users and rounds are those of `epsilon`; see docs/composition.md.
+    The assumptions on users and rounds are those of `epsilon`; see docs/proofs/composition.md.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Upper ends hold for rounds that are chosen adaptively. Each round is dominated by the larger of both
 orders of its decomposition as a curve (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). Lower ends are
-those of independent rounds on one fixed pair of datasets. docs/composition.md proves both.
+those of independent rounds on one fixed pair of datasets. docs/proofs/composition.md proves both.
 """
 
 from __future__ import annotations
@@ -417,7 +417,7 @@ class Composed:
 
         Of two datasets that differ by the replacement of one user's input; n counts users who
         follow the protocol and do not collude. The decomposition must bound the victim's inputs in
-        every round: docs/composition.md, section 1.
+        every round: docs/proofs/composition.md, section 1.
 
         Parameters
         ----------
@@ -639,7 +639,8 @@ def compose(
 
     Notes
     -----
-    Zhu, Dong and Wang (AISTATS 2022), Theorem 10; assumptions and proofs in docs/composition.md.
+    Zhu, Dong and Wang (AISTATS 2022), Theorem 10; assumptions and proofs in
+    docs/proofs/composition.md.
 
     Examples
     --------

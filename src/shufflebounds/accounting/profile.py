@@ -297,7 +297,7 @@ def profile(
 
     For a randomizer it is the mechanism's own curve, the largest one of all its datasets: ``upper``
     is proven for all of them. At every ε one of several specific pairs of datasets achieves
-    ``lower``, the same pair in all rounds. Proofs: docs/composition.md, section 7.
+    ``lower``, the same pair in all rounds. Proofs: docs/proofs/composition.md, section 7.
 
     Parameters
     ----------

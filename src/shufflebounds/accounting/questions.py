@@ -67,9 +67,9 @@ def epsilon(
 
     Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
     the randomizer; reports are independent given the inputs; rounds have randomness of their own,
-    and may be adaptive as docs/composition.md, section 1, says. A decomposition covers the two
-    inputs of the victim that it is made of, whatever the others hold if it is a blanket, and all
-    datasets if that pair is the worst.
+    and may be adaptive as docs/proofs/composition.md, section 1, says. A decomposition covers the
+    two inputs of the victim that it is made of, whatever the others hold if it is a blanket, and
+    all datasets if that pair is the worst.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def epsilon(
 
     Notes
     -----
-    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 12. Proofs: docs/engine.md, for rounds
-    docs/composition.md, for randomizers docs/closing-the-gap.md.
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 12. Proofs: docs/proofs/engine.md, for
+    rounds docs/proofs/composition.md, for randomizers docs/proofs/closing-the-gap.md.
 
     Examples
     --------
@@ -310,7 +310,7 @@ class MechanismBounds:
     Parameters
     ----------
     enclosure
-        Two datasets attain ``lower``; ``upper`` is proven for all (docs/closing-the-gap.md).
+        Two datasets attain ``lower``; ``upper`` is proven for all (docs/proofs/closing-the-gap.md).
     upper_bound
         The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
         the stronger clone of ε₀.
@@ -365,7 +365,7 @@ def mechanism_epsilon(
 
     Notes
     -----
-    The bound for all datasets is proven in docs/closing-the-gap.md.
+    The bound for all datasets is proven in docs/proofs/closing-the-gap.md.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The Rényi divergence of shuffled reports, certified, at any real order.
 
-The divergences of a pair and of all datasets are those of `profiles.renyi`; docs/renyi.md proves
-both ends.
+The divergences of a pair and of all datasets are those of `profiles.renyi`; docs/proofs/renyi.md
+proves both ends.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def renyi(
 
     Notes
     -----
-    Girgis et al. (CCS 2021) ask this question of clones. Proof: docs/renyi.md.
+    Girgis et al. (CCS 2021) ask this question of clones. Proof: docs/proofs/renyi.md.
 
     Examples
     --------
@@ -190,8 +190,8 @@ def renyi_epsilon(
     """Enclose the ε that Rényi accounting derives from exact divergences.
 
     Orders are 1.05 to 5000, and ∞, whose divergence is the largest loss, such as ε₀. The
-    assumptions are those of `epsilon`. Conversion: `epsilon_of_orders`; proof: docs/renyi.md,
-    section 6.
+    assumptions are those of `epsilon`. Conversion: `epsilon_of_orders`; proof:
+    docs/proofs/renyi.md, section 6.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
 
     Notes
     -----
-    Proof: docs/variation-ratio.md, section 5.
+    Proof: docs/proofs/variation-ratio.md, section 5.
     """
     half = math.exp(-validation.eps0(eps0)) / 2.0
     return _replace_c(require("decomposition", decomposition), lambda a, b: (a + b) * half)
@@ -80,7 +80,8 @@ STRONGER_CLONE = divergence_bound(
     "stronger_clone",
     Kind.UPPER,
     label="stronger clone",
-    source="docs/variation-ratio.md, for independent reports of a randomizer that all users share; "
+    source="docs/proofs/variation-ratio.md, for independent reports of a randomizer that all users "
+    "share; "
     "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
     knows_mechanism=False,
     candidates=_clone_candidates(stronger_clone),

@@ -159,7 +159,7 @@ BEST = Bound(
     name="best",
     kind=Kind.UPPER,
     label="best proven bound",
-    source="docs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
+    source="docs/proofs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
     composes=True,
     vanishes=True,
@@ -197,7 +197,7 @@ ENUMERATED = Bound(
 def _original_answers(
     protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
 ) -> list[Answer]:
-    """Return the ε that a protocol's authors proved (docs/variation-ratio.md, section 9)."""
+    """Return the ε that a protocol's authors proved (docs/proofs/variation-ratio.md, section 9)."""
 
     def answer(setting: Setting) -> Answer:
         eps = protocol.original_epsilon(setting.require("n"), setting.require("delta"))

@@ -439,7 +439,7 @@ class _TaskMechanism:
     def by_clone(self) -> Choice:
         """Return the choice by the bound for every mechanism with the same ε₀.
 
-        docs/variation-ratio.md, section 5, proves that bound.
+        docs/proofs/variation-ratio.md, section 5, proves that bound.
         """
         return self._choice(lambda eps0: KRR(2, eps0).blanket(), "clone")
 

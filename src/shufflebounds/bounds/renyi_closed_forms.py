@@ -104,7 +104,8 @@ def theorem_3_4(eps0: float, n: int, order: float) -> Enclosure:
 def corollary_3_5(eps0: float, n: int, order: float) -> float:
     """Return a lower bound of D_λ: log(1 + C(λ, 2)(e − 1)²/(ne))/(λ − 1) at ⌊λ⌋ ≥ 2, else 0.
 
-    D_λ rises with λ. The paper's argument does not suffice; docs/renyi.md proves the corollary.
+    D_λ rises with λ. The paper's argument does not suffice; docs/proofs/renyi.md proves the
+    corollary.
     """
     floor = math.floor(order)
     if floor < 2:

@@ -9,16 +9,17 @@ Wang et al., "Privacy Amplification via Shuffling: Unified, Simplified, and Tigh
 
 The victim's input is replaced, the inputs of the others stay the same. Reports are independent
 given the inputs, and n counts users who follow the protocol and do not collude.
-docs/variation-ratio.md derives the decomposition and proves that it bounds every such protocol.
+docs/proofs/variation-ratio.md derives the decomposition and proves that it bounds every such
+protocol.
 
 `metric_variation_ratio` and `metric_clone` do the same under metric privacy,
 R(x) ≤ e^{d(x, x′)}R(x′) for all inputs: p = e^{d₀₁} for two inputs at distance d₀₁, and q₀ and q₁
-are e to the largest distance of any input from either (docs/variation-ratio.md, section 8).
+are e to the largest distance of any input from either (docs/proofs/variation-ratio.md, section 8).
 
 `published_vector_bits` is the reduction of vectors of randomized bits by Wang et al. (Appl. Sci.
 15(3), 2025), which is not a proven bound. Their Theorem 1 takes the total variation of s flipped
-bits for β. It is, but at such a β the reduction is not a bound (docs/variation-ratio.md); the tests
-have a dataset that exceeds it.
+bits for β. It is, but at such a β the reduction is not a bound (docs/proofs/variation-ratio.md);
+the tests have a dataset that exceeds it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def variation_ratio(
     -----
     The three numbers are those of Wang et al. (PVLDB 17(8), 2024), for all inputs of the victim and
     of the others that the answer is to cover. Round them up, since users with these numbers are
-    also users with larger numbers. Assumptions and proof: docs/variation-ratio.md, sections 1 to 4.
+    also users with larger numbers. Assumptions and proof: docs/proofs/variation-ratio.md, sections
+    1 to 4.
 
     Examples
     --------
@@ -158,7 +160,8 @@ VARIATION_RATIO = divergence_bound(
     "variation_ratio",
     Kind.UPPER,
     label="variation-ratio, repaired",
-    source="docs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., PVLDB "
+    source="docs/proofs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., "
+    "PVLDB "
     "17(8), 2024",
     candidates=partial(_candidates_by_ratios, published=False),
 )
@@ -212,7 +215,7 @@ def metric_variation_ratio(
 
     Notes
     -----
-    Proof: docs/variation-ratio.md, section 8.
+    Proof: docs/proofs/variation-ratio.md, section 8.
 
     Examples
     --------
@@ -262,7 +265,7 @@ def metric_clone(distance: float, distances: Collection[tuple[float, float]]) ->
     Notes
     -----
     Wang et al., "Metric differential privacy in the shuffle model" (2023); proof in
-    docs/variation-ratio.md, section 8.
+    docs/proofs/variation-ratio.md, section 8.
 
     Examples
     --------

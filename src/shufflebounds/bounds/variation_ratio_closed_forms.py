@@ -1,8 +1,8 @@
 """Variation-ratio in closed form: Theorems 4.2 and 4.3 of Wang et al. (PVLDB 17(8), 2024).
 
 Both bound the ε of the *published* pair, which is an upper bound of a protocol for some parameters
-only (docs/variation-ratio.md, section 7). Let α = β/(p − 1), r = pα/q, w = 1 − α − pα (α = 0 and
-r = β/q for p = ∞), L = log(4/δ), and m = n − 1 other messages.
+only (docs/proofs/variation-ratio.md, section 7). Let α = β/(p − 1), r = pα/q, w = 1 − α − pα (α = 0
+and r = β/q for p = ∞), L = log(4/δ), and m = n − 1 other messages.
 
 Theorem 4.2: with C clones among the others and S = √(CL/2),
 

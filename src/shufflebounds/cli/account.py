@@ -392,7 +392,8 @@ def _write_claims(path: Path, deployment: Deployment, delta: float) -> str:
     """Write a claim for each report of each group, and return a sentence on what they prove.
 
     Each is about the blanket at the smallest n of all days and at its part of δ. Together they
-    prove the sum of their ε at δ, since dominating pairs compose (docs/composition.md, section 1).
+    prove the sum of their ε at δ, since dominating pairs compose (docs/proofs/composition.md,
+    section 1).
     """
     claims, sums = [], []
     for sent in deployment.sent.values():

@@ -123,7 +123,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         ("h2", "Theorems"),
         ("ul", theorems[:MAX_ROWS]),
         (f"{len(theorems[MAX_ROWS:])} more theorems", theorems[MAX_ROWS:]),
-        ("p", "docs/engine.md proves how they are evaluated, and every error term."),
+        ("p", "docs/proofs/engine.md proves how they are evaluated, and every error term."),
         ("object", reply.json),
     ]
 

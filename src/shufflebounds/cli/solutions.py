@@ -260,7 +260,7 @@ def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Boun
 
     Searches end without an error if the engine cannot tell on which side of δ a point is. Over
     several rounds nothing is promised for the lower bound: if its two directions differ, so do
-    the ends (docs/composition.md, section 1).
+    the ends (docs/proofs/composition.md, section 1).
     """
     lower, upper = answer.enclosure.lower, answer.enclosure.upper
     limits = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS)

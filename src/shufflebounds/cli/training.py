@@ -146,7 +146,7 @@ def _assumptions(steps: int) -> list[str]:
         "delta)-DP if training is (epsilon, delta)-DP here.",
         "A step publishes the sum of gradients, clipped to norm C, with normal noise whose "
         "standard deviation is C times the noise multiplier. Gradients may depend on everything "
-        "published before. docs/random-allocation.md has the proofs.",
+        "published before. docs/proofs/random-allocation.md proves it.",
     ]
 
 

@@ -1,6 +1,6 @@
 """Clones: decompositions that hold for every randomizer of an ε₀.
 
-Proof: docs/variation-ratio.md, section 5.
+Proof: docs/proofs/variation-ratio.md, section 5.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def stronger_clone(eps0: float) -> Decomposition:
     Notes
     -----
     Feldman, McMillan and Talwar proposed it (SODA 2023) and restricted its proof in an erratum;
-    docs/variation-ratio.md, section 5, proves it. Users with randomizers of their own, or reports
-    that depend on those of known users, may exceed it, each of them ε₀-LDP or not.
+    docs/proofs/variation-ratio.md, section 5, proves it. Users with randomizers of their own, or
+    reports that depend on those of known users, may exceed it, each of them ε₀-LDP or not.
 
     Examples
     --------

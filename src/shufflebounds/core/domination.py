@@ -1,6 +1,6 @@
 """Decompositions that another one exceeds at every ε and n.
 
-The proof is in docs/variation-ratio.md.
+The proof is in docs/proofs/variation-ratio.md.
 
 With the residual as a component (0, 0, r) let f(u, v, t) = Σ(ua − vb − tc)₊. If f of one
 decomposition is at least that of another for all u, v ≥ 0 and all t, then so is E φ(G) for every

@@ -4,7 +4,7 @@ Notation: the values h are those of G minus the likeliest one, the base; atom 0 
 "Law j" is that of one draw given that it is none of the atoms before j: masses p_i/R_j for i ≥ j,
 and what remains of R_j = 1 − Σ_{i<j} p_i sits at the base, 0.
 
-Proofs: docs/engine.md, section 11.
+Proofs: docs/proofs/engine.md, section 11.
 """
 
 from __future__ import annotations

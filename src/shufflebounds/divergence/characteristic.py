@@ -1,7 +1,7 @@
 """Tilted laws, and the characteristic function of one at equally spaced frequencies.
 
 Notation as in `law`: φ(t) = E_Q e^{itG}, with G tilted by θ. The errors are derived in
-docs/engine.md, section 7.
+docs/proofs/engine.md, section 7.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ neighbouring vertices. For a lower bound, the values between two vertices are un
 Both errors are of second order in the distance of the vertices, which lie densest where the tilted
 law has most of its mass.
 
-Proof: docs/engine.md, section 5.
+Proof: docs/proofs/engine.md, section 5.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ for any 0 < τ < 1, θ, η and h, which are the same for all patterns; L(θ) may
     s^k {r Σ_{p+q=k} (−e^ε)^q/(p! q!) Π_i μ_i(p, q) + (1 − r) (1 − e^ε)^k/k!},
 
 where μ_i(p, q) is Σ a^p b^q R(x)^{1−p−q} over the outputs of coordinate i, and r is the probability
-that a user takes part. docs/closing-the-gap.md, section 8, proves it, and bounds the remainder of
-the series.
+that a user takes part. docs/proofs/closing-the-gap.md, section 8, proves it, and bounds the
+remainder of the series.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bounds of D(ε) that need no engine, and what bounds of log E[S₊] say of D.
 
-Proofs: docs/engine.md, sections 1 and 8.
+Proofs: docs/proofs/engine.md, sections 1 and 8.
 """
 
 from __future__ import annotations

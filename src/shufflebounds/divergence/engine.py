@@ -1,8 +1,8 @@
 """D(ε) of a decomposition, in one direction: by enumeration, or by the Fourier engine and the tree.
 
 D is the excess of the components that others never hide plus E[S₊]/n; the latter lies between
-bounds that D at n = 1 gives, and between those of an engine. Proofs: docs/engine.md, sections 1
-and 8.
+bounds that D at n = 1 gives, and between those of an engine. Proofs: docs/proofs/engine.md,
+sections 1 and 8.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ of the result carry all of them:
 
 The laws, their tilts and Chernoff's bounds are computed for P points together, as rows of arrays;
 then each point has a series of its own. The cost depends on the precision, not on n. Proofs:
-docs/engine.md, sections 2 to 7.
+docs/proofs/engine.md, sections 2 to 7.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Notation: g_j are the values with masses p_j, the remaining mass sits at 0; S is the sum of n
 independent copies; K(s) = log E e^{sG}. u = 2⁻⁵³ is the unit round-off. All functions take one law,
 or the laws at P values of ε as rows of arrays: "…" below stands for the shape () or (P,). Proofs:
-docs/engine.md, sections 6 and 7.
+docs/proofs/engine.md, sections 6 and 7.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     With τ = tan(y/2), sin y = 2τ/(1 + τ²) and cos y − 1 = −2τ²/(1 + τ²). A relative error of τ
     counts at most once in the first and twice in the second, however close to a pole:
-    docs/engine.md, section 7.
+    docs/proofs/engine.md, section 7.
     """
     tangent = np.tan(0.5 * y)
     square = tangent * tangent

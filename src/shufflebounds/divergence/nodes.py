@@ -2,7 +2,7 @@
 
 All nodes of a set belong to one law j (`atoms`). A node stands for w E(B + v)₊, where B is the sum
 of n′ draws of law j, w is the probability of the draws so far, and v is n times the base plus these
-draws. Proofs: docs/engine.md, section 11.
+draws. Proofs: docs/proofs/engine.md, section 11.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The sum has n_k independent draws of law k, for finitely many k.
 
-Notation as in `fourier`. Proofs: docs/engine.md, sections 2, 4 and 7.
+Notation as in `fourier`. Proofs: docs/proofs/engine.md, sections 2, 4 and 7.
 """
 
 from __future__ import annotations

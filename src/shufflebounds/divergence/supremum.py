@@ -11,8 +11,8 @@ line is an average over users. For any θ, η > 0 and h > 0, with t_j = jh, z_j 
            + (1 − λ)^{n−1} D_res(ε),        q_x(z) = λ + |Σ_y ρ_x e^{z (a − e^ε b)/ρ_x}|,
 
 where D_res is the divergence of what is left of the blanket, (a, b, (c − d)/(1 − λ)). All this is
-proved in docs/closing-the-gap.md. The bound holds for every `Aim`: τ, θ, η and h decide how tight
-it is, nothing else.
+proved in docs/proofs/closing-the-gap.md. The bound holds for every `Aim`: τ, θ, η and h decide how
+tight it is, nothing else.
 """
 
 from __future__ import annotations

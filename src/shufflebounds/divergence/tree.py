@@ -4,7 +4,7 @@ The tilt of the Fourier engine (`fourier`) follows a rare jump, while the bulk o
 below it. Here the draws of the largest atoms are enumerated one atom after the other, as far as
 they can matter, until the Fourier engine can take over for the remaining draws. A node is closed as
 soon as a Chernoff bound shows that its positive or its negative part is negligible. Proofs:
-docs/engine.md, section 11.
+docs/proofs/engine.md, section 11.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much of the frequency axis the Fourier engine samples, and what the rest can amount to.
 
 Notation as in `fourier`: X = S + (θ + κ/2)η² + ηZ − shift under the tilted law, g(x) = e^{−θx}f(x),
-g^P its repetition with period P. Proofs: docs/engine.md, sections 2 to 4.
+g^P its repetition with period P. Proofs: docs/proofs/engine.md, sections 2 to 4.
 """
 
 from __future__ import annotations

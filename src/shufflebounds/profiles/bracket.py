@@ -2,7 +2,7 @@
 
 A hockey-stick divergence is Σ (p − e^ε q)₊, a sum of functions that are convex in e^ε and do not
 rise; so is the larger of two. Between two points D is therefore below the chord, and beyond them
-above it: enclosures at two points bound D everywhere. Proof: docs/engine.md, section 9.
+above it: enclosures at two points bound D everywhere. Proof: docs/proofs/engine.md, section 9.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The bound for all datasets of a mechanism as a profile, crowd by crowd (docs/closing-the-gap.md).
+"""The bound for all datasets of a mechanism as a profile, crowd by crowd.
+
+Proof: docs/proofs/closing-the-gap.md.
 
 `divergence.supremum` bounds D(ε) of every dataset of a crowd from above, in some milliseconds. The
 search for a root assumes that suprema fall with ε; no answer rests on that.

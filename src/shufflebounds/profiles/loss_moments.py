@@ -4,7 +4,7 @@ H(x) = D(P‖xQ) is convex, and E_Q[(P/Q)^α] − 1 is an integral of H and of t
 order with positive weights. Over a polygon that ends at 0 it is a finite sum: a polygon is Σ q (e^L
 − x)₊ where its slope rises by q at x = e^L, and each term adds q φ(e^L), with φ(R) = R^α − 1 −
 α(R − 1) ≥ 0. All heights are logarithms, since high orders rest on H far below the smallest float.
-Proofs: docs/renyi.md, sections 2 and 3.
+Proofs: docs/proofs/renyi.md, sections 2 and 3.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ With S the sum of all losses if they are finite,
     δ(ε) = P(some loss is infinite) + E (1 − e^{ε − S})₊,
 
 and the mean is a series with the kernel 1/(z(z + 1)), in which ε is a shift. Losses stay where they
-are: rounds of different kinds need nothing in common. Proofs: docs/engine.md, sections 2 to 7, and
-docs/composition.md, section 5.
+are: rounds of different kinds need nothing in common. Proofs: docs/proofs/engine.md, sections 2 to
+7, and docs/proofs/composition.md, section 5.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ p_∞ where Q has none, has the curve
 It is a convex polygon with a kink at each x = e^L, where the slope rises by p e^{−L}. The functions
 `losses_above` and `losses_below` find pairs whose curves lie above or below one that is enclosed at
 some ε, the *nodes*, and `losses_of` takes the losses of few outcomes as they are.
-Nothing here needs P or Q to sum to 1. Proofs: docs/composition.md, sections 3 and 4.
+Nothing here needs P or Q to sum to 1. Proofs: docs/proofs/composition.md, sections 3 and 4.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Parts:
     def of(subject: Decomposition | Randomizer) -> Parts:
         """Return the parts; raise ValueError for anything else.
 
-        The simple bound of a randomizer is the stronger clone of its ε₀ (docs/variation-ratio.md,
-        section 5).
+        The simple bound of a randomizer is the stronger clone of its ε₀
+        (docs/proofs/variation-ratio.md, section 5).
         """
         subject = require_mechanism(subject)
         if isinstance(subject, Decomposition):

@@ -2,7 +2,7 @@
 
 If a user may be added or removed, the order is the same in every round. Then the sum of losses need
 not lie above both orders at once, as that of `losses.losses_above` does. Proof:
-docs/random-allocation.md, section 4.
+docs/proofs/random-allocation.md, section 2.
 """
 
 from __future__ import annotations

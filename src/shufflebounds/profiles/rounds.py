@@ -1,9 +1,9 @@
 """Many rounds as an interval of two profiles, made of discrete losses of every round.
 
 The upper profile dominates rounds that are chosen adaptively, the lower one that of independent
-rounds on one pair of datasets; docs/composition.md proves both. Each kind of round is enclosed at
-some ε, the *nodes*, and the losses above and below it are those of `losses`. `Rounds.sums` chooses
-the nodes: with as few of them as possible, for one δ or ε at a time.
+rounds on one pair of datasets; docs/proofs/composition.md proves both. Each kind of round is
+enclosed at some ε, the *nodes*, and the losses above and below it are those of `losses`.
+`Rounds.sums` chooses the nodes: with as few of them as possible, for one δ or ε at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from shufflebounds.profiles.profile import Ends, Interval, Max, Profile
 from shufflebounds.profiles.root_search import LARGEST_EPS
 
 # Variance that nodes at distance w add to a loss above a curve and take from one below it, together
-# and in units of w², for a loss that is spread evenly over the cells (docs/composition.md).
+# and in units of w², for a loss that is spread evenly over the cells (docs/proofs/composition.md).
 CELL_VARIANCE = 5.5 / 12.0
 # Share of the requested width that is left to the distances of the nodes.
 NODE_SHARE = 0.75

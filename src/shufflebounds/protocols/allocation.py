@@ -1,7 +1,7 @@
 """Random allocation: every example takes part in one random step of every epoch of training.
 
-An epoch of t steps is the decomposition (A, B, B) with n = t (docs/random-allocation.md). Where the
-cells of its ends lie affects the width of answers only.
+An epoch of t steps is the decomposition (A, B, B) with n = t (docs/proofs/random-allocation.md).
+Where the cells of its ends lie affects the width of answers only.
 """
 
 from __future__ import annotations

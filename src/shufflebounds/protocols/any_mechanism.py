@@ -13,7 +13,7 @@ from shufflebounds.randomizers.discrete import KRR
 REPORTS_OF_ANY = REPORTS._replace(
     sources=MappingProxyType(
         {
-            "blanket": "docs/variation-ratio.md, section 5: the stronger clone",
+            "blanket": "docs/proofs/variation-ratio.md, section 5: the stronger clone",
             "lower": "datasets of randomized response of two or three values",
         }
     ),

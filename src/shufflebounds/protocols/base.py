@@ -115,7 +115,7 @@ REPORTS = Observation(
     "The observer sees every shuffled report and may know all other users' values. The shuffler "
     "hides everything else: who sent what, order, time and network address.",
     "the shuffler",
-    "docs/variation-ratio.md",
+    "docs/proofs/variation-ratio.md",
 )
 MESSAGES = Observation(
     "shuffled messages",
@@ -123,11 +123,12 @@ MESSAGES = Observation(
     "hides everything else: who sent what, which messages are one user's, order, time and network "
     "address.",
     "the shuffler",
-    "docs/variation-ratio.md",
+    "docs/proofs/variation-ratio.md",
     MappingProxyType(
         {
-            "blanket": "docs/variation-ratio.md, section 9: one message among blanket messages",
-            "lower": "docs/variation-ratio.md, section 9: a pair of datasets",
+            "blanket": "docs/proofs/variation-ratio.md, section 9: one message among blanket "
+            "messages",
+            "lower": "docs/proofs/variation-ratio.md, section 9: a pair of datasets",
         }
     ),
 )
@@ -139,8 +140,8 @@ SUMS = Observation(
     "docs/aggregation.md",
     MappingProxyType(
         {
-            "best": "docs/aggregation.md, Theorem A; docs/closing-the-gap.md, Theorem 1, bounds "
-            "each sum",
+            "best": "docs/aggregation.md, Theorem A; docs/proofs/closing-the-gap.md, Theorem 1, "
+            "bounds each sum",
             "blanket": "docs/aggregation.md, Theorem A; a blanket bounds each sum",
             "lower": "docs/aggregation.md: a pair of datasets",
         }
@@ -254,7 +255,7 @@ class MultiMessage(Protocol):
     their inputs, which can only help the observer. What remains is the victim's message among the
     blanket messages of all n users, the victim's included. The blanket messages are independent and
     have one law c. Therefore the components of the decomposition (a, b, c) are messages, the masses
-    c sum to 1, and the number of draws is 1 + n·blankets (docs/variation-ratio.md).
+    c sum to 1, and the number of draws is 1 + n·blankets (docs/proofs/variation-ratio.md).
     """
 
     blankets: int = field(default=1, kw_only=True)

@@ -46,8 +46,8 @@ class HierarchicalHistogram(Protocol):
     """A user draws one of log₂ d levels and sends its node there by randomized response.
 
     Levels are equally likely and have 2, 4, …, d nodes, each of which is half of a node above it.
-    Inputs in different halves differ on all levels and are the worst (docs/engine.md, section 10),
-    so that all pairs of inputs are covered. Raises ValueError unless 0 < ε₀ ≤ 300 and
+    Inputs in different halves differ on all levels and are the worst (docs/proofs/engine.md,
+    section 10), so that all pairs of inputs are covered. Raises ValueError unless 0 < ε₀ ≤ 300 and
     ``domain_size``, d, is a power of 2, at least 2.
     """
 

@@ -23,8 +23,8 @@ from shufflebounds.randomizers.accuracy import Error, SpreadOfShares, of_pure
 
 # Factor that rounds the authors' formulas up, with room to spare.
 _ROUND_UP = 1.0 + 2.0**-46
-# Largest ε of the bound by the authors of balls into bins: docs/variation-ratio.md proves it up to
-# here.
+# Largest ε of the bound by the authors of balls into bins: docs/proofs/variation-ratio.md proves it
+# up to here.
 _MAX_ORIGINAL_EPS = 2.0
 
 

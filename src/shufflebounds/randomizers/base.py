@@ -74,7 +74,8 @@ class Randomizer(ABC):
     # The mechanism's name in figures, if it is not the name of the class.
     NAME: ClassVar[str] = ""
     # Whether compositions may use `blanket` for all pairs of inputs, since any two inputs are alike
-    # in the sense of docs/engine.md, section 10. If it is False, compositions examine the `matrix`.
+    # in the sense of docs/proofs/engine.md, section 10. If it is False, compositions examine the
+    # `matrix`.
     composable: ClassVar[bool] = False
     # Whether docs/ proves which pairs of inputs are the worst, so that the `matrix` is not needed.
     # A derived class does not inherit it.

@@ -5,8 +5,8 @@ factors, which are many more than the distance of the ends requires. A component
 at (a/c, b/c). The plane is cut into boxes by strips along both axes, which are narrow where
 precision matters most (`stakes`). The inner end *unites* the components of a box, which is
 post-processing. The outer end *spreads* them to the corners of the box and keeps the means of a/c
-and b/c, which is a dilation. docs/engine.md, section 5, proves both. Where boxes are narrow affects
-speed and width only (benchmarks/deployer_grid.py).
+and b/c, which is a dilation. docs/proofs/engine.md, section 5, proves both. Where boxes are narrow
+affects speed and width only (benchmarks/deployer_grid.py).
 
 A symmetric law consists of a half and its mirror image. Only the half is coarsened, so that the
 result is symmetric, too, and has fewer components.

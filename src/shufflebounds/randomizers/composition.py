@@ -1,7 +1,7 @@
 """Randomizers that are made of others, and what they require of their parts.
 
 A blanket of a composition covers all pairs of inputs only if any two inputs of every part are
-alike, or if all pairs of a part are examined (docs/engine.md, section 10).
+alike, or if all pairs of a part are examined (docs/proofs/engine.md, section 10).
 """
 
 from __future__ import annotations

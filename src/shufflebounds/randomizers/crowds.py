@@ -5,7 +5,7 @@ two inputs may agree in some coordinates here.
 
 Components of one ratio a : b : c are united. For each input of another user, its pieces of one
 ratio to its law are united, too. A product is never written out, as every step unites its
-components (docs/closing-the-gap.md, section 8).
+components (docs/proofs/closing-the-gap.md, section 8).
 """
 
 from __future__ import annotations
@@ -224,9 +224,9 @@ def linked_crowd(
 ) -> Crowd | None:
     """Return one crowd for all pairs of inputs of a joint report, differing in any coordinates.
 
-    It rests on moments of parts with equal labels (docs/closing-the-gap.md, section 8). Its listed
-    inputs are those of the crowds `listed`. The result is None if there are too many inputs or
-    patterns.
+    It rests on moments of parts with equal labels (docs/proofs/closing-the-gap.md, section 8). Its
+    listed inputs are those of the crowds `listed`. The result is None if there are too many inputs
+    or patterns.
     """
     kinds = linked_kinds(crowds, labels)
     differ = coordinate_crowds(crowds, range(len(crowds)))

@@ -244,8 +244,8 @@ class Duchi(Randomizer):
     worst pair, and for them it is 2-RR: the law of a report is linear in x, so that the laws of any
     pair are mixtures of those of −1 and 1, and D is convex in either law. Harmony (Nguyên, Xiao,
     Yang, Hui, Shin and Shin 2016) draws a coordinate of a vector at random and reports on it. It
-    has the same bounds: opposite corners are the worst pair (docs/engine.md, section 10), and
-    uniting the coordinates changes nothing.
+    has the same bounds: opposite corners are the worst pair (docs/proofs/engine.md, section 10),
+    and uniting the coordinates changes nothing.
 
     Examples
     --------
@@ -319,7 +319,7 @@ class Collision(Randomizer):
 
     Notes
     -----
-    Wang et al. (IEEE TMC 2023). Worst pair: docs/variation-ratio.md, section 9.
+    Wang et al. (IEEE TMC 2023). Worst pair: docs/proofs/variation-ratio.md, section 9.
 
     Examples
     --------

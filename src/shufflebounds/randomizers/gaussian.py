@@ -1,6 +1,7 @@
 """Gaussian noise: real numbers, or numbers that are cut off and rounded as a device sends them.
 
-Proofs: docs/engine.md, sections 5 and 10. The masses are those of `randomizers.gaussian_cells`.
+Proofs: docs/proofs/engine.md, sections 5 and 10. The masses are those of
+`randomizers.gaussian_cells`.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class Gaussian(Randomizer):
 
     Notes
     -----
-    Proofs: docs/engine.md, sections 5 and 10. The local guarantee is that of Balle and Wang (ICML
-    2018).
+    Proofs: docs/proofs/engine.md, sections 5 and 10. The local guarantee is that of Balle and Wang
+    (ICML 2018).
 
     Examples
     --------
@@ -100,7 +101,7 @@ class Gaussian(Randomizer):
     '[0.01704, 0.01706]'
     """
 
-    composable = True  # 0 and 1 are the worst values of [0, 1]: docs/engine.md, section 10
+    composable = True  # 0 and 1 are the worst values of [0, 1]: docs/proofs/engine.md, section 10
 
     sigma: float = field(metadata={"help": "standard deviation of the noise, 0.1 to 10000"})
     domain: str = field(

@@ -2,7 +2,7 @@
 
 The loss v = log(A/B) at a report y is (y − 1/2)/σ². The masses of cells have a certified relative
 error. They make the decomposition (A, B, B), in which all other reports have the law B, and the
-reports of `randomizers.gaussian`. Proofs: docs/random-allocation.md, section 3.
+reports of `randomizers.gaussian`. Proofs: docs/proofs/random-allocation.md, section 3.
 """
 
 from __future__ import annotations

@@ -214,7 +214,8 @@ def _options(part: Randomizer, alike: bool, distance: int | None) -> tuple[Coord
     if not alike:
         return part.choices(apart=distance is not None)
     differing = CoordinatePair("any two", True, part.blanket())
-    # Different inputs are worse for all inputs in other coordinates (docs/engine.md, section 10).
+    # Different inputs are worse for all inputs in other coordinates (docs/proofs/engine.md, section
+    # 10).
     if distance is None:
         return (differing,)
     return differing, CoordinatePair("any in both", False, part.blanket().same_input())
@@ -278,7 +279,7 @@ class Joint(Composition):
     Notes
     -----
     Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorems 8 and 9; worst pair of inputs:
-    docs/engine.md, section 10.
+    docs/proofs/engine.md, section 10.
 
     Examples
     --------
@@ -446,7 +447,7 @@ class Joint(Composition):
     def few_crowds(self) -> tuple[Crowd, ...]:
         """Return one crowd by moments of the parts if there is one, else `crowds`.
 
-        The proof is in docs/closing-the-gap.md, section 8.
+        The proof is in docs/proofs/closing-the-gap.md, section 8.
         """
         return (self._linked() if self.is_alike else ()) or self.crowds()
 

@@ -102,7 +102,7 @@ class Laplace(_LaplaceNoise):
 
     No finite list of components describes a continuous report, so the decompositions come with one
     that bounds their divergence from below (``inner``, in bins) and one that bounds it from above
-    (``outer``, spread to the ends of cells). docs/engine.md, section 5, says why.
+    (``outer``, spread to the ends of cells). docs/proofs/engine.md, section 5, says why.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Laplace(_LaplaceNoise):
     '0.038'
     """
 
-    composable = True  # 0 and 1 are the worst values of [0, 1]: docs/engine.md, section 10
+    composable = True  # 0 and 1 are the worst values of [0, 1]: docs/proofs/engine.md, section 10
 
     eps0: float
     cells: int | None = field(
@@ -448,10 +448,10 @@ def _interval_crowds(eps0: float, cells: int) -> tuple[Crowd, ...]:
 class _Cover:
     """Crowds of Laplace noise on [0, 1], for a grid of points in ascending order.
 
-    They give the bound for all datasets of docs/closing-the-gap.md, section 8, Lemmas L1 to L3. The
-    report of an input between two neighbouring points of the grid is a report of one of the two, or
-    else a report that lies between them. Other users who send the latter are left out. Some of
-    these reports of the victim are marked, and all of them are spread to the two points.
+    They give the bound for all datasets of docs/proofs/closing-the-gap.md, section 8, Lemmas L1 to
+    L3. The report of an input between two neighbouring points of the grid is a report of one of the
+    two, or else a report that lies between them. Other users who send the latter are left out. Some
+    of these reports of the victim are marked, and all of them are spread to the two points.
 
     A victim's input is a pair (i, j) of numbers of points: x_i if they are the same; else it stands
     for all inputs between x_i and x_j = x_{i + 1}.

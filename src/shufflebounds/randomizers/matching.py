@@ -279,7 +279,7 @@ class Subset(_Sets):
 
     Notes
     -----
-    Wang et al. 2016; Ye and Barg 2018. Worst pair: docs/variation-ratio.md, section 9.
+    Wang et al. 2016; Ye and Barg 2018. Worst pair: docs/proofs/variation-ratio.md, section 9.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class HadamardBlocks(MatchingRandomizer):
 
     Notes
     -----
-    Acharya, Sun and Zhang (AISTATS 2019). Worst pair: docs/variation-ratio.md, section 9.
+    Acharya, Sun and Zhang (AISTATS 2019). Worst pair: docs/proofs/variation-ratio.md, section 9.
 
     Examples
     --------
@@ -489,8 +489,8 @@ class PrivSet(_Sets):
 
     Notes
     -----
-    Wang, Huang, Nie, Wang, Xu and Yang (INFOCOM 2018). Worst pair: docs/variation-ratio.md, section
-    9.
+    Wang, Huang, Nie, Wang, Xu and Yang (INFOCOM 2018). Worst pair: docs/proofs/variation-ratio.md,
+    section 9.
 
     Examples
     --------

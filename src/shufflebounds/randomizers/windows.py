@@ -41,8 +41,8 @@ class PrivUnit(MatchingRandomizer):
 
     Notes
     -----
-    Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018. Worst pair: docs/variation-ratio.md, section
-    9.
+    Bhowmick, Duchi, Freudiger, Kapoor and Rogers 2018. Worst pair: docs/proofs/variation-ratio.md,
+    section 9.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Piecewise(MatchingRandomizer):
 
     Notes
     -----
-    Wang et al. (ICDE 2019). Worst pair: docs/variation-ratio.md, section 9.
+    Wang et al. (ICDE 2019). Worst pair: docs/proofs/variation-ratio.md, section 9.
 
     Examples
     --------

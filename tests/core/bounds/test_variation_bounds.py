@@ -293,7 +293,7 @@ def test_original_of_balls_into_bins():
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("target", [0.02, 0.3, 1.0, 2.0])
 def test_originals_hold(target, delta):
-    """Their proofs are in docs/variation-ratio.md; here they meet the protocols' divergence."""
+    """They meet the protocols' divergence; docs/proofs/variation-ratio.md proves them."""
     need = 6.6 / math.tanh(target / 2) ** 2 * math.log(4 / delta)
     for factor in (4.001, 20.0, 1e4):
         messages = math.ceil(factor * need)

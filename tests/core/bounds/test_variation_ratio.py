@@ -1,7 +1,7 @@
 """The variation-ratio pair and the stronger clone against enumeration of random protocols.
 
 Everything is rational: what is compared are exact probabilities, and one violation is a
-counterexample to the theorem of docs/variation-ratio.md.
+counterexample to the theorem of docs/proofs/variation-ratio.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def induced(a, b, c, n, exp_eps):
 
 
 def components(p, beta, q0, q1):
-    """The pair as docs/variation-ratio.md has it, valid in the direction (a, b)."""
+    """The pair as docs/proofs/variation-ratio.md has it, valid in the direction (a, b)."""
     inverse = Fraction(0) if p == INF else 1 / Fraction(p)
     common = beta / (1 - inverse)
     rare = common * inverse

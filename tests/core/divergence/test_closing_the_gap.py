@@ -1,4 +1,4 @@
-"""docs/closing-the-gap.md: its lemmas in rationals, its numbers, and what does not hold."""
+"""docs/proofs/closing-the-gap.md: its lemmas in rationals, its numbers, and what does not hold."""
 
 from __future__ import annotations
 

@@ -279,7 +279,10 @@ def test_shared_items_are_nothing_worse_for_collision(held):
 
 
 def blanket_masses(randomizer):
-    """p, q and r: Table 2 of the paper, Hadamard response at K columns; docs/variation-ratio.md."""
+    """p, q and r: Table 2 of the paper, Hadamard response at K columns.
+
+    docs/proofs/variation-ratio.md derives them.
+    """
     e, size = mpmath.exp(mpmath.mpf(randomizer.eps0)), getattr(randomizer, "domain_size", None)
     h, p = mpmath.sqrt(e), 1 / (2 * (e + 1))
 

@@ -154,7 +154,7 @@ def excess(eps0, p, v, q, w, t):
     st.floats(-1.0, 1.0),
 )
 def test_0_and_1_are_the_worst_inputs_of_the_interval(eps0, v, w, p, q, t):
-    """docs/engine.md, section 10: pR(v)/c − qR(w)/c grows in the convex order."""
+    """docs/proofs/engine.md, section 10: pR(v)/c − qR(w)/c grows in the convex order."""
     t *= max(p, q) * math.exp(eps0)
     assert excess(eps0, p, v, q, w, t) <= excess(eps0, p, 0.0, q, 1.0, t) + 1e-6
 

@@ -16,7 +16,7 @@ from repository import ROOT
 
 PAGES = sorted(
     path
-    for folder in ("", "docs", "config", "results", "figures")
+    for folder in ("", "docs", "docs/proofs", "config", "results", "figures")
     for path in (ROOT / folder).glob("*.md")
 )
 

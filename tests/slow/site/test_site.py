@@ -69,8 +69,8 @@ def pages(site):
 
 
 def test_there_is_a_page_for_each_in_the_repository(site, pages):
-    for page in (ROOT / "docs").glob("*.md"):
-        assert site / f"{page.stem}.html" in pages
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert site / page.relative_to(ROOT / "docs").with_suffix(".html") in pages
 
 
 def test_nothing_is_loaded_from_elsewhere(site, pages):
@@ -97,7 +97,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it(site, pages):
 
 def test_formulas_are_mathml(site, pages):
     for name in ("engine", "composition", "variation-ratio"):
-        text = pages[site / f"{name}.html"].text
+        text = pages[site / "proofs" / f"{name}.html"].text
         assert text.count('<math xmlns="http://www.w3.org/1998/Math/MathML"') > 5
         assert "$$" not in text
         assert "\\frac" not in text
@@ -152,8 +152,9 @@ def test_a_browser_shows_it_without_a_complaint_and_within_the_window(site, chro
         (site / f"{name}.html").as_uri()
         for name in (
             "index",
-            "engine",
-            "composition",
+            "proofs/engine",
+            "proofs/composition",
+            "what-to-compose",
             "glossary",
             "gallery",
             "gallery/su2026",

@@ -1,10 +1,10 @@
 """ε of DP-SGD by three kinds of sampling, all of them enclosed or bounded from above.
 
 A step with Poisson sampling at rate q is dominated by ((1 − q)B + qA, B), in either order (Zhu,
-Dong and Wang, AISTATS 2022, Theorem 11; or docs/random-allocation.md, section 1, with the product
-of 1 − q + qΛ_i as the likelihood ratio). It is composed as a round of one user, for which the third
-array of a decomposition is of no account. Its ends are those of (A, B, B) with A replaced by the
-mixture: the mixture is linear, so that an end that is dilated stays so.
+Dong and Wang, AISTATS 2022, Theorem 11; or docs/proofs/random-allocation.md, section 1, with the
+product of 1 − q + qΛ_i as the likelihood ratio). It is composed as a round of one user, for which
+the third array of a decomposition is of no account. Its ends are those of (A, B, B) with A replaced
+by the mixture: the mixture is linear, so that an end that is dilated stays so.
 """
 
 from __future__ import annotations

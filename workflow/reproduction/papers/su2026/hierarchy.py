@@ -3,9 +3,9 @@
 All upper bounds are decompositions in the sense of the paper's general clone (Definition 7) and
 differ in what they know: the standard clone knows ε₀, the coarsened one also R(x₁⁰) and R(x₁¹) of
 the randomizer at hand, the blanket all of it. D falls in this order, and none of them is below the
-lower bound of a concrete dataset pair. The stronger clone (docs/variation-ratio.md) knows ε₀ alone
-and makes the best of it; it lies between the standard clone and the blanket, and on either side of
-the coarsened one, which may know more and be larger.
+lower bound of a concrete dataset pair. The stronger clone (docs/proofs/variation-ratio.md) knows ε₀
+alone and makes the best of it; it lies between the standard clone and the blanket, and on either
+side of the coarsened one, which may know more and be larger.
 """
 
 from __future__ import annotations
