@@ -15,7 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shufflebounds.accounting.composition import Composed, compose, content_key
+from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.accounting.round import content_key
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
@@ -266,7 +267,7 @@ def to_dp_accounting(
     if composed.epochs and not pessimistic:
         raise ValueError("pessimistic must be True for epochs of training, got False")
     made = composed.made_for_curve(smallest)
-    sums = made.sums(smallest, _EPOCHS_RTOL if composed.epochs else _CONVERTED_RTOL)
+    sums = made.sums_of_curve(smallest, _EPOCHS_RTOL if composed.epochs else _CONVERTED_RTOL)
     loss_sums = sums.upper() if pessimistic else sums.lower()
     if not loss_sums:
         raise ArithmeticError("no optimistic pair was found for these rounds")

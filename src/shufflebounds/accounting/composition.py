@@ -10,54 +10,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.accounting.cells import at_its_delta, guess_delta, with_enough_cells
+from shufflebounds.accounting.round import Round, Subject, fewer_kinds, joined, with_families
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import both_directions
-from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
-from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.divergence.supremum import supremum
-from shufflebounds.profiles.datasets import all_datasets
-from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.loss_sum import LossSum
-from shufflebounds.profiles.mechanism import (
-    decompositions_above,
-    lower_bound,
-    second_moment,
-    upper_bound,
-)
-from shufflebounds.profiles.profile import Interval, Max, Min, Profile
+from shufflebounds.profiles.profile import Interval
 from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
 from shufflebounds.protocols.allocation import DEFAULT_CELLS, RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
 
-# Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
-# replaced by few that cover all, if there are such. Each node of a round may ask for all of them.
-# Speed and width only (benchmarks/mechanisms.py).
-MAX_PAIRS = 30
-# Largest number of laws of other users times components for that bound: eight reports of 256-RR
-# have more. Speed and width only (benchmarks/mechanisms.py).
-MAX_LAW_SIZE = 10_000
-# Most dataset pairs whose lower ends are composed, those of the largest E G². Speed and width only.
-MAX_DATASETS = 4
-# Most components of a dataset pair for which more than one pair is composed: eight reports of
-# 256-RR take ten times as long with four. Speed only.
-MAX_COMPONENTS_COMPARED = 110
 # Relative width of ε where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
 # Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
-# Largest relative width of ε, and of δ, that the bound for all datasets is asked for: a node may
-# cost 0.1 s.
-ALL_DATASETS_RTOL = 3e-3
+# Relative width that the losses of joined rounds aim at.
+JOINED_RTOL = 1e-2
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
 # Factor of the relative width that the first nodes of epochs of training aim at. The second choice
@@ -65,164 +42,12 @@ ROUGH_RTOL = 0.1
 FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
+# Most kinds of rounds for which lower ends compare several pairs of datasets. Speed only.
+MAX_KINDS_OF_PAIRS = 8
 # Number of δ for which the losses of a whole curve have nodes.
-PROFILE_TARGETS = 5
+CURVE_TARGETS = 5
 # Largest of these δ.
-LARGEST_PROFILE_DELTA = 0.1
-# Most kinds of rounds that are all told apart if the caller gives no `rtol`: a kind takes 0.05 s.
-MAX_KINDS = 30
-# Relative width of ε if there are more and the caller gives no `rtol`.
-MANY_KINDS_RTOL = 1e-2
-# Then rounds of the same reports are joined if their numbers of users differ by no more than this
-# factor, which costs up to half of the width.
-USERS_RATIO = 1.01
-# The same for the bound for all datasets, of which a kind takes 0.5 s.
-USERS_RATIO_OF_ALL_DATASETS = 1.05
-# Relative width that this bound is then asked for.
-ALL_DATASETS_RTOL_OF_MANY_KINDS = 3e-2
-
-
-# What one report tells: one or several decompositions, or a mechanism. An epoch of training has
-# decompositions that are made for one δ.
-Subject = Randomizer | RandomAllocation | tuple[Decomposition, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """A number of rounds with n users each, of decompositions any of which may be the worst.
-
-    A `Randomizer` in their place stands for all of its datasets. With ``is_ordered``, there is one
-    decomposition, and the order of the two datasets is the same in every round. Some of the rounds
-    may have more users, up to ``most``. As D falls with n, upper ends are those of n users, and
-    lower ends those of ``most``.
-    """
-
-    subject: Subject
-    n: int
-    times: int
-    is_ordered: bool = False
-    most: int = 0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.subject, tuple):
-            if not self.subject:
-                raise ValueError("decompositions must be one or more, got none")
-            for decomposition in self.subject:
-                require("decomposition", decomposition)
-        object.__setattr__(self, "n", validation.users(self.n))
-        object.__setattr__(self, "most", max(self.n, self.most))
-        validation.rounds(self.times)
-
-    @cached_property
-    def key(self) -> tuple:
-        """A hashable key that two rounds share only if they have the same reports."""
-        is_mechanism = isinstance(self.subject, Randomizer | RandomAllocation)
-        parts = (self.subject,) if is_mechanism else map(content_key, self.decompositions)
-        return (*parts, self.is_ordered)
-
-    @cached_property
-    def decompositions(self) -> list[Decomposition]:
-        """Decompositions whose largest divergence bounds a round from above."""
-        if isinstance(self.subject, Randomizer):
-            return list(decompositions_above(self.subject))
-        if isinstance(self.subject, RandomAllocation):
-            raise ValueError(
-                "rounds must be those of shuffling, got epochs of training, whose decompositions "
-                "are made for one delta"
-            )
-        return list(self.subject)
-
-    def made_for(self, delta: float, epochs: int, cells: int) -> Round:
-        """Return the round itself, or an epoch of training with a decomposition made for one δ."""
-        if not isinstance(self.subject, RandomAllocation):
-            return self
-        decomposition = self.subject.decomposition(self.n, delta, epochs=epochs, cells=cells)
-        return replace(self, subject=(decomposition,), is_ordered=True)
-
-    @property
-    def users(self) -> FloatArray:
-        """The number of users as an array of one point."""
-        return np.array([float(self.n)])
-
-    @cached_property
-    def simple(self) -> Interval:
-        """What is known of a round without the bound for all datasets."""
-        if self.most > self.n:
-            fewest, most = replace(self, most=0), replace(self, n=self.most)
-            return replace(fewest.simple, lower=most.simple.lower)
-        if isinstance(self.subject, Randomizer):
-            return _mechanism(self.subject, self.users)
-        pairs = [pair(decomposition, self.users) for decomposition in self.decompositions]
-        if self.is_ordered:
-            [interval] = pairs
-            return replace(interval, is_ordered=True)
-        lower, upper = (Max([getattr(x, end) for x in pairs]) for end in ("lower", "upper"))
-        return Interval(lower, lower if all(x.is_exact for x in pairs) else upper)
-
-    @cached_property
-    def best(self) -> Interval:
-        """What is known of a round; it is ``simple`` where that is all that is affordable."""
-        if isinstance(self.subject, Randomizer):
-            suprema = affordable_suprema(self.subject, self.users)
-            if suprema is not None:
-                return Interval(self.simple.lower, Min([self.simple.upper, suprema]))
-        return self.simple
-
-
-def joined(rounds: Iterable[Round], ratio: float = 1.0) -> tuple[Round, ...]:
-    """Return the rounds; those of the same reports are joined if their n differ by at most `ratio`.
-
-    They keep the order in which the first of each is given.
-    """
-    by_key: dict[tuple, list[Round]] = {}
-    for round_ in rounds:
-        by_key.setdefault(round_.key, []).append(round_)
-    kinds = []
-    for equal in by_key.values():
-        group: list[Round] = []
-        for round_ in sorted(equal, key=lambda x: x.n):
-            if group and round_.most > ratio * group[0].n:
-                kinds.append(group)
-                group = []
-            group.append(round_)
-        kinds.append(group)
-    return tuple(
-        replace(x[0], times=sum(y.times for y in x), most=max(y.most for y in x)) for x in kinds
-    )
-
-
-def content_key(decomposition: Decomposition) -> tuple:
-    """Return a hashable key that two decompositions share only if they are equal."""
-    arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
-    ends = (end and content_key(end) for end in (decomposition.inner, decomposition.outer))
-    return (*arrays, decomposition.rel_err, *ends)
-
-
-def _mechanism(randomizer: Randomizer, n: FloatArray) -> Interval:
-    """Return what dataset pairs, blankets and the simple bound say of a mechanism."""
-    datasets = randomizer.known_datasets()
-    names = sorted(datasets, key=lambda name: (-second_moment(datasets[name]), name))
-    is_small = len(datasets[names[0]]) <= MAX_COMPONENTS_COMPARED
-    kept = names[: MAX_DATASETS if is_small else 1]
-    upper: list[Profile] = [upper_bound(randomizer.blankets().values(), n)]
-    simple = randomizer.simple_bound()
-    if simple is not None:
-        upper.insert(0, pair(simple, n, "simple bound").upper)
-    return Interval(lower_bound({name: datasets[name] for name in kept}, n), Min(upper))
-
-
-def affordable_suprema(randomizer: Randomizer, n: FloatArray) -> Profile | None:
-    """Return the bound for all datasets if it can be composed within the work budget."""
-    for crowds in (randomizer.crowds(), randomizer.few_crowds()):
-        ordered = both_directions(crowds)
-        size = sum(crowd.size for crowd in ordered if not crowd.kinds)
-        if ordered and len(ordered) <= MAX_PAIRS and size <= MAX_LAW_SIZE:
-            # The bound for patterns of inputs that are not listed is trivial if the parts differ
-            # too much.
-            users = int(n[0])
-            is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
-            return None if is_trivial else all_datasets(crowds, n)
-    return None
+LARGEST_CURVE_DELTA = 0.1
 
 
 class _Question(NamedTuple):
@@ -313,24 +138,10 @@ class _Search:
             self.intersect(ends.lower, ends.upper)
             self.floor = self.enclosure.lower if round_.simple.is_exact else math.inf
             return
-        self.use_sums([round_.simple for round_ in self.rounds], question)
-        width, are_many = question.goal, len(self.rounds) > MAX_KINDS
-        if are_many and not self.is_strict:
-            # Joining alone may keep the ends that far apart.
-            width *= 2.0
-        if self.enclosure.relative_width <= width or self.enclosure.upper <= validation.MIN_DELTA:
-            return
-        rtol = ALL_DATASETS_RTOL
-        if are_many:
-            rtol = ALL_DATASETS_RTOL_OF_MANY_KINDS
-            self.rounds = joined(self.rounds, USERS_RATIO_OF_ALL_DATASETS)
-        best = [round_.best for round_ in self.rounds]
-        if any(x is not round_.simple for x, round_ in zip(best, self.rounds, strict=True)):
-            self.use_sums(best, question._replace(goal=max(question.goal, rtol)))
+        self.use_sums(_round_kinds(self.rounds, best=True), question)
 
-    def use_sums(self, intervals: Sequence[Interval], question: _Question) -> None:
+    def use_sums(self, kinds: Sequence[RoundKind], question: _Question) -> None:
         """Narrow the ends by discrete losses of all rounds."""
-        kinds = [RoundKind.of(x, n.times) for x, n in zip(intervals, self.rounds, strict=True)]
         is_exact = all(kind.interval.is_exact for kind in kinds)
         width, target = math.inf, question.target
         if any(kind.interval.is_ordered for kind in kinds):
@@ -365,7 +176,7 @@ class _Search:
         rough = self.question._replace(goal=ROUGH_RTOL)
         self.rounds = joined(self.rounds, math.inf)
         steps = [
-            lambda: self.use_sums([x.simple for x in self.rounds], rough),
+            lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
             self.use_single_rounds,
         ]
         for step in steps:
@@ -386,6 +197,14 @@ class _Search:
         for round_ in self.rounds:
             lower = question.ends(round_.simple, question.at, DEFAULT_RTOL).lower
             self.intersect(lower, math.inf)
+
+
+def _round_kinds(rounds: Sequence[Round], *, best: bool) -> list[RoundKind]:
+    """Return the kinds of rounds, with or without the bound for all datasets."""
+    most_pairs = None if len(rounds) <= MAX_KINDS_OF_PAIRS else 1
+    return [
+        RoundKind.of(x.best if best else x.simple, x.times, most_pairs, x.family) for x in rounds
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -428,8 +247,8 @@ class Composed:
             of account what separates the ends in theory: a decomposition whose two directions
             differ, several of them in a round, and ``inner`` from ``outer``. In the first two
             cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
-            For more than 30 kinds of rounds it stands for 10⁻², and nearly equal numbers of users
-            are joined.
+            Where there are more than 200 kinds of rounds, of which a randomizer counts for five,
+            it also lets nearly equal numbers of users be joined.
 
         Returns
         -------
@@ -514,17 +333,15 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        kinds = self.kinds
-        if rtol is None and len(kinds) > MAX_KINDS:
-            kinds = joined(kinds, USERS_RATIO)
-            question = question._replace(goal=max(question.goal, MANY_KINDS_RTOL))
-        goal = question.goal
+        kinds = self.kinds if rtol is not None else with_families(fewer_kinds(self.rounds))
+        if len(kinds) < len(self.kinds):
+            question = question._replace(goal=max(question.goal, JOINED_RTOL))
         search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
         with enclosed_so_far(search.use_reserve):
             search.run()
         if not search.is_done():
             search.use_reserve()
-        enclosure = search.enclosure
+        enclosure, goal = search.enclosure, question.goal
         if enclosure.relative_width > goal and (rtol is not None or not search.is_done()):
             advice = validation.rtol_advice(enclosure.relative_width)
             raise PrecisionError(
@@ -538,15 +355,15 @@ class Composed:
     @cached_property
     def kinds(self) -> tuple[Round, ...]:
         """The rounds, of which equal ones are joined."""
-        return joined(self.rounds)
+        return with_families(joined(self.rounds))
 
-    def sums(self, smallest: float, rtol: float, *, best: bool = True) -> Sums:
-        """Return losses of all rounds that give every δ down to the smallest.
+    def sums(self, deltas: Sequence[float], rtol: float, *, best: bool = True) -> Sums:
+        """Return losses of all rounds that give ε at several δ.
 
         Parameters
         ----------
-        smallest
-            The smallest δ, above 0.
+        deltas
+            The δ, each above 0.
         rtol
             The relative width to aim at of the ε at each δ.
         best
@@ -557,10 +374,13 @@ class Composed:
         Sums
             Sums of losses above and below those of all rounds.
         """
-        kinds = [RoundKind.of(x.best if best else x.simple, x.times) for x in self.kinds]
-        deltas = np.geomspace(smallest, max(smallest, LARGEST_PROFILE_DELTA), PROFILE_TARGETS)
-        targets = [RoundTarget(delta, math.nan, rtol) for delta in deltas.tolist()]
-        return Rounds(kinds).sums_for(targets)
+        kinds = Rounds(_round_kinds(self.kinds, best=best))
+        return kinds.sums_for([RoundTarget(delta, math.nan, rtol) for delta in deltas])
+
+    def sums_of_curve(self, smallest: float, rtol: float) -> Sums:
+        """Return losses of all rounds that give ε at every δ down to the smallest, above 0."""
+        largest = max(smallest, LARGEST_CURVE_DELTA)
+        return self.sums(np.geomspace(smallest, largest, CURVE_TARGETS).tolist(), rtol)
 
     @property
     def epochs(self) -> int:

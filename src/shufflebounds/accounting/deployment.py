@@ -7,17 +7,15 @@ answers, of groups, and of numbers of users that are rounded.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from shufflebounds.accounting.composition import Round
+from shufflebounds.accounting.composition import Composed
 from shufflebounds.accounting.deployment_description import (
     DailyReport,
     Days,
@@ -26,45 +24,94 @@ from shufflebounds.accounting.deployment_description import (
     read_days,
     read_description,
 )
+from shufflebounds.accounting.round import Round, fewer_kinds, joined
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.progress import steps
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.loss_sum import LossSum
-from shufflebounds.profiles.losses import Losses
-from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget
+from shufflebounds.profiles.rounds import Sums
 from shufflebounds.randomizers.base import Randomizer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Most pairs of a mechanism and a number of users whose losses are computed. Each takes about 0.3 s.
-# The numbers of users of more days are rounded, which widens ε by a few percent.
-MAX_KINDS = 40
 # Relative width of ε that the losses aim at.
 LOSSES_RTOL = 3e-3
-# Work that the bound for all datasets may take for each of these pairs. Beyond it, the blanket
+# Work that the bound for all datasets may take for each kind of rounds. Beyond it, the blanket
 # takes its place.
 BEST_WORK = 0.1 * BUDGET
 
 
 class SentReport(NamedTuple):
-    """Shuffles of one randomizer in a group.
+    """A report of a group: its randomizer, and its shuffles of each day.
 
-    ``users`` lists, for each day, a number of users that is at most the true one, one that is at
-    least the true one, and the number of shuffles. A lower bound has no users if it is None.
+    Memoized answers are in the shuffles of the first day only.
     """
 
     report: DailyReport
     randomizer: Randomizer
-    users: tuple[tuple[int, int | None, int], ...]
+    rounds: tuple[Round, ...]
+
+    @property
+    def shuffles(self) -> int:
+        """The number of shuffles of all days."""
+        return sum(round_.times for round_ in self.rounds)
+
+    @property
+    def fewest_users(self) -> int:
+        """The smallest number of users that upper bounds count on."""
+        return min(round_.n for round_ in self.rounds)
 
 
-class RoundLosses(NamedTuple):
-    """Losses above one round of a kind, and below it if such are known."""
+class SentReports:
+    """All reports of a group, and the losses of their rounds.
 
-    above: Losses
-    below: Losses | None
+    Rounds of the same reports are joined as `fewer_kinds` says.
+    """
+
+    def __init__(self, parts: Iterable[SentReport]) -> None:
+        self.parts = tuple(parts)
+        self._sums: dict[float, Sums] = {}
+
+    @cached_property
+    def composed(self) -> Composed:
+        """The rounds of all reports, joined."""
+        return Composed(fewer_kinds(x for part in self.parts for x in part.rounds))
+
+    def __iter__(self) -> Iterator[SentReport]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @cached_property
+    def is_rounded(self) -> bool:
+        """Whether numbers of users are rounded, down for claims and up for lower ends."""
+        rounds = self.composed.rounds
+        return len(rounds) < len(joined(x for part in self.parts for x in part.rounds))
+
+    def epsilon(self, delta: float, parts: Sequence[SentReport], days: int) -> Enclosure:
+        """Return the ε of some of the reports on the first days."""
+        delta = validation.delta(delta)
+        if not parts:
+            return Enclosure(0.0, 0.0)
+        kinds = self.composed.rounds
+        times = [0] * len(kinds)
+        for part in parts:
+            for round_ in part.rounds[:days]:
+                holders = (i for i, kind in enumerate(kinds) if round_ in kind)
+                times[max(holders, key=lambda i: kinds[i].n)] += round_.times
+        if delta not in self._sums:
+            self._sums[delta] = self._sums_at(delta)
+        ends = self._sums[delta].epsilon(delta, LOSSES_RTOL, times)
+        upper = min(ends.upper, pure_epsilon(parts, days))
+        return Enclosure(min(ends.lower, upper), upper)
+
+    def _sums_at(self, delta: float) -> Sums:
+        """Return the losses of all kinds of rounds; they hold for any number of rounds."""
+        with suppress(WorkError), budget(BEST_WORK * len(self.composed.rounds)):
+            return self.composed.sums([delta], LOSSES_RTOL)
+        return self.composed.sums([delta], LOSSES_RTOL, best=False)
 
 
 class Deployment:
@@ -99,8 +146,8 @@ class Deployment:
     def __init__(self, content: Mapping[str, Any], days: Days | None = None) -> None:
         self.content = dict(content) if isinstance(content, Mapping) else content
         self.description = parse_deployment(content, days)
-        self.sent = {group.name: self._sent(group) for group in self.description.groups}
-        shuffles = max(sum(x[2] for s in sent for x in s.users) for sent in self.sent.values())
+        self.sent = {x.name: SentReports(self._parts(x)) for x in self.description.groups}
+        shuffles = max(sum(x.shuffles for x in sent.parts) for sent in self.sent.values())
         validation.whole("the number of shuffles", shuffles, 1, validation.MAX_ROUNDS)
 
     @classmethod
@@ -141,39 +188,26 @@ class Deployment:
         """Dates, or numbers from 1, and the users of each day."""
         return self.description.days
 
-    def _sent(self, group: UserGroup) -> tuple[SentReport, ...]:
-        """Return what a group sends; days with many different n are rounded to fewer."""
-        randomizers = [report.randomizer() for report in group.reports]
-        daily = {
-            r
-            for report, r in zip(group.reports, randomizers, strict=True)
-            if not report.is_memoized
-        }
+    def _parts(self, group: UserGroup) -> Iterable[SentReport]:
+        """Yield what a group sends."""
         counts = [self.description.honest(group, n) for _, n in self.days]
-        levels = _levels(counts, max(MAX_KINDS // max(len(daily), 1), 2))
-        fresh = [
-            (levels[bisect_right(levels, n) - 1], levels[bisect_left(levels, n)]) for n in counts
-        ]
-        sent = []
-        for report, randomizer in zip(group.reports, randomizers, strict=True):
-            low, high = fresh[0] if report.same_users else (1, None)
-            users = (
-                ((low, high, report.times),)
-                if report.is_memoized
-                else tuple((*ends, report.times) for ends in fresh)
-            )
-            sent.append(SentReport(report, randomizer, users))
-        return tuple(sent)
+        for report in group.reports:
+            randomizer, times = report.randomizer(), report.times
+            rounds = [Round(randomizer, n, times) for n in counts]
+            if report.needs_no_users:
+                # The answer may stand alone. At best, it hides among the users of the first day.
+                rounds = [Round(randomizer, 1, times, most=counts[0])]
+            yield SentReport(report, randomizer, tuple(rounds[: 1 if report.is_memoized else None]))
 
     @cached_property
     def is_rounded(self) -> bool:
         """Whether numbers of users are rounded, down for claims and up for lower ends."""
-        return any(x[1] not in (None, x[0]) for s in self.sent.values() for y in s for x in y.users)
+        return any(sent.is_rounded for sent in self.sent.values())
 
     @property
     def pure_epsilon(self) -> float:
         """The ε that remains, with δ = 0, if the shuffler fails; inf if nothing remains."""
-        return max(pure_epsilon(sent, len(self.days)) for sent in self.sent.values())
+        return max(pure_epsilon(sent.parts, len(self.days)) for sent in self.sent.values())
 
     def epsilon(self, delta: float) -> Enclosure:
         """Enclose the smallest ε at which all reports of all days together are (ε, δ)-DP.
@@ -209,7 +243,7 @@ class Deployment:
             Enclosures of ε (natural log).
         """
         days = len(self.days)
-        return {name: _epsilon_so_far(sent, delta, days, sent) for name, sent in self.sent.items()}
+        return {name: x.epsilon(delta, x.parts, days) for name, x in self.sent.items()}
 
     def running_rows(self, delta: float) -> list[dict[str, Any]]:
         """Return the rows of `running` as dictionaries.
@@ -226,7 +260,7 @@ class Deployment:
         """
         count = len(self.days)
         ends = [
-            _largest(_epsilon_so_far(x, delta, day, x) for x in self.sent.values())
+            _largest(x.epsilon(delta, x.parts, day) for x in self.sent.values())
             for day in steps(range(1, count + 1), "epsilon of days")
         ]
         # More days do not lower ε. So the bounds of one day hold for days before or after it.
@@ -241,7 +275,7 @@ class Deployment:
                 "n": n,
                 "epsilon_lower": end.lower,
                 "epsilon_upper": end.upper,
-                "without_shuffler": max(pure_epsilon(x, day) for x in self.sent.values()),
+                "without_shuffler": max(pure_epsilon(x.parts, day) for x in self.sent.values()),
             }
             for day, ((date, n), end) in enumerate(zip(self.days, ends, strict=True), start=1)
         ]
@@ -281,19 +315,17 @@ class Deployment:
         name = max(totals, key=lambda group: totals[group].upper)
         sent = self.sent[name]
         rows = []
-        for part in sent:
-            others = tuple(x for x in sent if x is not part)
-            alone = _epsilon_so_far(sent, delta, days, (part,))
-            without = _epsilon_so_far(sent, delta, days, others) if others else Enclosure(0.0, 0.0)
+        for part in sent.parts:
+            others = [x for x in sent.parts if x is not part]
             rows.append(
                 {
                     "report": part.report.name,
                     "mechanism": str(part.report.mechanism),
                     "eps0": part.randomizer.eps0,
-                    "shuffles": sum(x[2] for x in part.users),
-                    "fewest_users": min(x[0] for x in part.users),
-                    "alone": alone,
-                    "without": without,
+                    "shuffles": part.shuffles,
+                    "fewest_users": part.fewest_users,
+                    "alone": sent.epsilon(delta, [part], days),
+                    "without": sent.epsilon(delta, others, days),
                     "without_shuffler": pure_epsilon((part,), days),
                 }
             )
@@ -331,91 +363,12 @@ def pure_epsilon(sent: Sequence[SentReport], days: int) -> float:
         eps0 = part.randomizer.eps0
         if eps0 is None or math.isinf(eps0):
             return math.inf
-        total += Fraction(eps0) * sum(x[2] for x in part.users[:days])
+        total += Fraction(eps0) * sum(x.times for x in part.rounds[:days])
     nearest = float(total)
     return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
-
-
-def _epsilon_so_far(
-    sent: tuple[SentReport, ...], delta: float, days: int, parts: Sequence[SentReport]
-) -> Enclosure:
-    """Return the ε of the first days of some parts of what a group sends."""
-    delta = validation.delta(delta)
-    counts = _counts(sent, None)
-    kinds = tuple((*key, max(both)) for key, both in counts.items())
-    laws = dict(zip(counts, _round_losses(kinds, delta), strict=True))
-    so_far = _counts(parts, days)
-    upper = LossSum([(laws[key].above, times) for key, (times, _) in so_far.items() if times])
-    end = min(upper.root(delta, LOSSES_RTOL, 1.0), pure_epsilon(parts, days))
-    known = [
-        (losses, times)
-        for key, (_, times) in so_far.items()
-        if times and (losses := laws[key].below) is not None
-    ]
-    lower = LossSum(known).root(delta, LOSSES_RTOL, -1.0) if known else 0.0
-    return Enclosure(min(lower, end), end)
-
-
-def _counts(
-    parts: Sequence[SentReport], days: int | None
-) -> dict[tuple[Randomizer, int], tuple[int, int]]:
-    """Return how often each randomizer is used with each number of users, above and below."""
-    counts: dict[tuple[Randomizer, int], tuple[int, int]] = {}
-    for part in parts:
-        for low, high, times in part.users[:days]:
-            for n, above, below in ((low, times, 0), (high, 0, times)):
-                if n is not None:
-                    key = part.randomizer, n
-                    before = counts.get(key, (0, 0))
-                    counts[key] = before[0] + above, before[1] + below
-    return counts
-
-
-@lru_cache(maxsize=16)
-def _round_losses(
-    kinds: tuple[tuple[Randomizer, int, int], ...], delta: float
-) -> tuple[RoundLosses, ...]:
-    """Return losses above and below one round of each kind: randomizer, users, number of rounds.
-
-    They hold for any number of rounds. The numbers only choose the nodes.
-    """
-    rounds = [Round(randomizer, n, times) for randomizer, n, times in kinds]
-    with suppress(WorkError), budget(BEST_WORK * len(rounds)):
-        return _losses_of_kinds(
-            [RoundKind.of(round_.best, round_.times) for round_ in rounds], delta
-        )
-    return _losses_of_kinds([RoundKind.of(round_.simple, round_.times) for round_ in rounds], delta)
-
-
-def _losses_of_kinds(kinds: Sequence[RoundKind], delta: float) -> tuple[RoundLosses, ...]:
-    # The first pair of datasets is the one with the largest E G². Its first order serves all.
-    rounds = Rounds([replace(kind, pairs=kind.pairs[:1]) for kind in kinds])
-    curves = rounds.sums_for([RoundTarget(delta, math.nan, LOSSES_RTOL)]).curves
-    return tuple(
-        RoundLosses(curve.above(), curve.below(orders))
-        for curve, orders in zip(curves, rounds.orders()[0], strict=True)
-    )
 
 
 def _largest(enclosures: Any) -> Enclosure:
     """Return the enclosure of the largest of several numbers."""
     ends = list(enclosures)
     return Enclosure(max(x.lower for x in ends), max(x.upper for x in ends))
-
-
-def _levels(counts: Sequence[int], most: int) -> list[int]:
-    """Return at most so many (2 or more) of the counts, the extremes among them, in order.
-
-    ε² grows like the sum of 1/n, so a count is added where that changes most if the others are
-    rounded down.
-    """
-    ordered = sorted(counts)
-    levels = sorted({ordered[0], ordered[-1]})
-    while len(levels) < min(most, len(set(ordered))):
-        savings: dict[int, float] = {}
-        for low, high in pairwise(levels):
-            inside = ordered[bisect_right(ordered, low) : bisect_left(ordered, high)]
-            for i, n in enumerate(inside):
-                savings.setdefault(n, (len(inside) - i) * (1.0 / low - 1.0 / n))
-        levels = sorted([*levels, max(savings, key=lambda n: savings[n])])
-    return levels

@@ -397,7 +397,7 @@ def _profile_of_rounds(
     """Return the profile of several rounds up to δ of about `smallest`."""
     step = _step(composed, density)
     try:
-        sums = composed.sums(_NEGLECTED * smallest, rtol)
+        sums = composed.sums_of_curve(_NEGLECTED * smallest, rtol)
         upper_laws, lower_laws = sums.upper(), sums.lower()
     except WorkError:
         return _profile(None, step, smallest, 0.0, composed.largest_loss())

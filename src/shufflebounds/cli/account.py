@@ -381,7 +381,7 @@ def _require_verifiable(deployment: Deployment) -> None:
                     f"{', '.join(claim_files.VERIFIED)}), got {part.report.name}: "
                     f"{part.randomizer!r}"
                 )
-            if sum(x[2] for x in part.users) > MAX_CLAIMED_ROUNDS:
+            if part.shuffles > MAX_CLAIMED_ROUNDS:
                 raise ValueError(
                     f"--claim needs at most {MAX_CLAIMED_ROUNDS} shuffles of a report, got more of "
                     f"{part.report.name}"
@@ -411,7 +411,7 @@ def _write_claims(path: Path, deployment: Deployment, delta: float) -> str:
 
 def _claim_on(part: SentReport, delta: float) -> claim_files.Claim:
     """Return the claim about the blanket of one report."""
-    n, times = min(x[0] for x in part.users), sum(x[2] for x in part.users)
+    n, times = part.fewest_users, part.shuffles
     mechanism = claim_files.described(part.randomizer)
     assert mechanism is not None  # since `_require_verifiable`
     composed = compose([(part.randomizer.blankets().values(), n, times)])

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from shufflebounds.accounting.composition import affordable_suprema
+from shufflebounds.accounting.round import affordable_suprema
 from shufflebounds.cli.deployment import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, affordable_suprema, compose
+from shufflebounds.accounting.composition import Composed, compose
 from shufflebounds.accounting.profile import SampledProfile, profile_of_composed
+from shufflebounds.accounting.round import affordable_suprema
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import compared_pairs, compose_pairs
 from shufflebounds.cli.answers import (

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -284,11 +285,13 @@ def _log_estimates(
     return logs.max(axis=1), sigma.max(axis=1)
 
 
-def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
+def supremum(
+    crowd: Crowd, eps: float, n: int, hopeless: float = 1.0, shared: SharedAims | None = None
+) -> float:
     """Return an upper bound of D(ε) over all datasets, with the victim's inputs in this order.
 
-    The bound is 1 if nothing better can be claimed, or if its estimate is above `hopeless`. Raises
-    ValueError for eps < 0 or n < 1.
+    The bound is 1 if nothing better can be claimed, or if its estimate is above `hopeless`. Its aim
+    is for n users, or that of `shared`. Raises ValueError for eps < 0 or n < 1.
     """
     # D falls in ε, and e^ε b must stay finite.
     eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
@@ -301,36 +304,87 @@ def supremum(crowd: Crowd, eps: float, n: int, hopeless: float = 1.0) -> float:
             # A bound that underflows there is not 0.
             bound = joint_supremum(crowd.kinds, crowd.rate, eps, n, hopeless)
             return max(_cap_at_one(bound), SMALLEST)
-        spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
-        aim = best_aim(crowd, eps, n)
-        if aim is None or not aim.goal() < math.log(hopeless):
+        aimed = AimedBound.of(crowd, eps, n) if shared is None else shared.at(eps)
+        if aimed.aim is None or not aimed.aim.goal() < math.log(hopeless):
             return 1.0
-        main = _maximum_over_inputs(crowd, eps, n, aim)
-        return _cap_at_one(main + _no_heads_term(crowd, eps, n, aim.tau))
+        return _cap_at_one(aimed.at(n))
     return 1.0
+
+
+@dataclass(eq=False)
+class AimedBound:
+    """The bound that one aim gives for any number of users from ``fewest`` on.
+
+    ``aim`` is None if no aim works.
+    """
+
+    crowd: Crowd
+    eps: float
+    fewest: int
+    aim: Aim | None
+
+    @staticmethod
+    def of(crowd: Crowd, eps: float, fewest: int) -> AimedBound:
+        """Return the bound with the best aim for `fewest` users, two or more."""
+        spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
+        return AimedBound(crowd, eps, fewest, best_aim(crowd, eps, fewest))
+
+    @cached_property
+    def inputs(self) -> list[InputBound | None]:
+        """The bounds if all others hold one input; None where round-off prevents any."""
+        assert self.aim is not None
+        listed = _inputs_by_spread(self.crowd, self.eps)
+        return [InputBound.of(member, held, self.eps, self.aim) for member, held in listed]
+
+    @cached_property
+    def no_heads(self) -> NoHeads | None:
+        """The term for no heads at all; None if round-off prevents a bound."""
+        assert self.aim is not None
+        return NoHeads.of(self.crowd, self.eps, self.fewest, self.aim.tau)
+
+    def at(self, n: int) -> float:
+        """Return the bound for n users, inf if round-off prevents any."""
+        no_heads = math.inf if self.no_heads is None else self.no_heads.at(n)
+        return self.largest_main(n) + no_heads
+
+    def largest_main(self, n: int) -> float:
+        """Return an upper bound of the maximum over x, inf if round-off prevents any."""
+        largest = 0.0
+        for input_bound in self.inputs:
+            if input_bound is None:
+                return math.inf
+            # Inputs below the largest bound so far need no close bound.
+            for is_rough in (True, False):
+                bound = input_bound.at(n, is_rough)
+                if math.isnan(bound):
+                    return math.inf
+                if bound <= largest:
+                    break
+            largest = max(largest, bound)
+        return largest
+
+
+@dataclass(frozen=True, eq=False)
+class SharedAims:
+    """Bounds of a crowd for several numbers of users, each with the aim for the ``fewest``.
+
+    At an ε, a second number of users costs a tenth of the first one.
+    """
+
+    crowd: Crowd
+    fewest: int
+    bounds: dict[float, AimedBound] = field(default_factory=dict)
+
+    def at(self, eps: float) -> AimedBound:
+        """Return the bound at an ε."""
+        if eps not in self.bounds:
+            self.bounds[eps] = AimedBound.of(self.crowd, eps, self.fewest)
+        return self.bounds[eps]
 
 
 def _cap_at_one(bound: float) -> float:
     """Return the bound rounded up, or 1 if it is larger or NaN."""
     return bound * (1.0 + 4.0 * U) if bound < 1.0 else 1.0
-
-
-def _maximum_over_inputs(crowd: Crowd, eps: float, n: int, aim: Aim) -> float:
-    """Return an upper bound of the maximum over x, inf if round-off prevents any."""
-    largest = 0.0
-    for member, held in _inputs_by_spread(crowd, eps):
-        remaining_law = _remaining_decomposition(member, held, aim.tau)
-        if remaining_law is None:
-            return math.inf
-        # Inputs below the largest bound so far need no close bound.
-        for is_rough in (True, False):
-            bound = _bound_for_input(member, remaining_law, eps, n, aim, is_rough)
-            if math.isnan(bound):
-                return math.inf
-            if bound <= largest:
-                break
-        largest = max(largest, bound)
-    return largest
 
 
 def _inputs_by_spread(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]]:
@@ -361,86 +415,152 @@ def _remaining_decomposition(
     return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), remaining_law, rel_err)
 
 
-def _bound_for_input(
-    crowd: Crowd, remaining_law: Decomposition, eps: float, n: int, aim: Aim, is_rough: bool
-) -> float:
-    """Return the bound if all others hold one input."""
-    heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
-    unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
-    g = law_at(remaining_law, eps)
-    # The other users never send what the victim sends.
-    if g.values.size == 0:
-        return unshared
-    # No value of any input seems to be above 0.
-    if aim.theta == 0.0:
-        all_components = np.ones(remaining_law.c.size, dtype=np.bool_)
-        return float(excess(remaining_law, math.expm1(eps), all_components)[1])
-    log_sum = _log_integral(g, n, aim, heads, is_rough)
-    return combine_bounds((0.0, unshared), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+@dataclass(eq=False)
+class InputBound:
+    """The bound if all others hold one input, for any number of users.
 
-
-def _no_heads_term(crowd: Crowd, eps: float, n: int, tau: FloatArray) -> float:
-    """Return a bound of (1 − λ)^{n−1} D_res(ε), the term for no heads at all.
-
-    D_res is replaced by D at n = 1 if inputs are mixtures of extremes.
+    ``unshared`` bounds what nobody hides, ``heads`` the probability λ. The rest is the integral of
+    ``law``, none if that is None.
     """
-    family = (crowd, *crowd.extremes)
-    heads = min(float(tau @ member.c) for member in family)
-    remaining_blanket = crowd.c * (1.0 - tau) / (1.0 - heads)
-    rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
-    if not rel_err < MAX_RELATIVE_ERROR:
-        return math.inf
-    min_heads = heads * (1.0 - rel_err)
-    probability = (
-        math.exp((n - 1) * math.log1p(-min_heads) * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U) + 5e-324
-    )
-    # This is D(ε) for an attacker who knows which report is the victim's.
-    all_components = np.ones(crowd.a.size, dtype=np.bool_)
-    unhidden = max(
-        float(excess(member.blanket(), math.expm1(eps), all_components)[1]) for member in family
-    )
-    bound = probability * min(unhidden, 1.0) * (1.0 + 8.0 * U)
-    if crowd.extremes or too_small(remaining_blanket):
-        return bound
-    remaining = divergence(
-        Decomposition(crowd.a, crowd.b, remaining_blanket, rel_err).merge(), eps, n, 0.05
-    )
-    return min(bound, probability * remaining.upper * (1.0 + 8.0 * U))
+
+    aim: Aim
+    heads: float
+    unshared: float
+    law: Law | None
+
+    @staticmethod
+    def of(crowd: Crowd, held: OtherInput, eps: float, aim: Aim) -> InputBound | None:
+        """Return the bound; None if round-off is too large."""
+        remaining_law = _remaining_decomposition(crowd, held, aim.tau)
+        if remaining_law is None:
+            return None
+        heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
+        unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
+        law: Law | None = law_at(remaining_law, eps)
+        if law is not None and law.values.size == 0:
+            # The other users never send what the victim sends.
+            law = None
+        elif aim.theta == 0.0:
+            # No value of any input seems to be above 0.
+            every = np.ones(remaining_law.c.size, dtype=np.bool_)
+            unshared, law = float(excess(remaining_law, math.expm1(eps), every)[1]), None
+        return InputBound(aim, heads, unshared, law)
+
+    def at(self, n: int, is_rough: bool) -> float:
+        """Return the bound for n users."""
+        if self.law is None:
+            return self.unshared
+        integral = self.rough if is_rough else self.close
+        log_sum = math.inf if integral is None else integral.log_bound(n)
+        return combine_bounds((0.0, self.unshared), (0.0, math.inf), (-math.inf, log_sum), n)[1]
+
+    @cached_property
+    def rough(self) -> Integral | None:
+        """The integral with q(z) ≤ q(θ)."""
+        assert self.law is not None
+        return Integral.of(self.law, self.aim, self.heads, is_rough=True)
+
+    @cached_property
+    def close(self) -> Integral | None:
+        """The integral as it is."""
+        assert self.law is not None
+        return Integral.of(self.law, self.aim, self.heads)
 
 
-def _log_integral(g: Law, n: int, aim: Aim, heads: float, is_rough: bool = False) -> float:
-    """Return an upper bound of log (h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ, inf on failure.
+@dataclass(frozen=True, eq=False)
+class NoHeads:
+    """A bound of (1 − λ)^{n−1} D_res(ε), the term for no heads at all.
 
-    The rough bound uses q(z) ≤ q(θ). Values are in units of 2^exponent, and so are θ, h and 1/η,
-    which scale exactly.
+    ``heads`` is at most λ, and ``divergence`` at least D_res for any number of users from some on.
     """
-    exponent = int(g.exponent)
-    theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
-    eta = math.ldexp(aim.eta, -exponent)
-    if g.values.size > 2 * CELLS and not is_rough:
-        g = compress(g, tilt(g, theta).weights, CELLS)[1]
-    point = TiltedLaws.of(g, np.array(float(n)), np.array(theta))
-    if not point.usable():
-        return math.inf
-    k, k_err = float(point.log_mgf), float(point.log_mgf_err)
-    # A larger share of the heads raises q. The complement is then exactly `tails_share`.
-    share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
-    tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
-    spend(1e6 + 10.0 * aim.modes)
-    t = np.arange(aim.modes + 1.0) * step
-    log_q = np.zeros(t.size)
-    if not is_rough:
-        away, err = characteristic(point, step, 0, t.size)
-        log_q = _log_q(away.real, away.imag, err, tails_share)
-    log_terms = n * log_q - 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
-    weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
-    total = float(np.sum(weight * np.exp(np.maximum(log_terms, -700.0))))
-    last = float(t[-1])
-    tail = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
-    total = (total * step / (2.0 * math.pi) + tail) * (1.0 + 1e-9)
-    if not math.isfinite(total):
-        return math.inf
-    return scaled_logs((0.0, total), n * k, n * k_err, 0.5 * (theta * eta) ** 2, exponent)[1]
+
+    heads: float
+    divergence: float
+
+    @staticmethod
+    def of(crowd: Crowd, eps: float, fewest: int, tau: FloatArray) -> NoHeads | None:
+        """Return the bound from `fewest` users on; None if round-off is too large.
+
+        D_res is replaced by D at n = 1 if inputs are mixtures of extremes.
+        """
+        family = (crowd, *crowd.extremes)
+        heads = min(float(tau @ member.c) for member in family)
+        remaining_blanket = crowd.c * (1.0 - tau) / (1.0 - heads)
+        rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
+        if not rel_err < MAX_RELATIVE_ERROR:
+            return None
+        # This is D(ε) for an attacker who knows which report is the victim's.
+        every = np.ones(crowd.a.size, dtype=np.bool_)
+        unhidden = max(float(excess(x.blanket(), math.expm1(eps), every)[1]) for x in family)
+        largest = min(unhidden, 1.0)
+        if not crowd.extremes and not too_small(remaining_blanket):
+            remaining = Decomposition(crowd.a, crowd.b, remaining_blanket, rel_err).merge()
+            largest = min(largest, divergence(remaining, eps, fewest, 0.05).upper)
+        return NoHeads(heads * (1.0 - rel_err), largest)
+
+    def at(self, n: int) -> float:
+        """Return the bound for n users."""
+        exponent = (n - 1) * math.log1p(-self.heads) * (1.0 - 8.0 * U)
+        probability = math.exp(exponent) * (1.0 + 8.0 * U) + 5e-324
+        return probability * self.divergence * (1.0 + 8.0 * U)
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """(h/2π) Σ_j e^{η²(θ²−t_j²)/2} |z_j|⁻² q(z_j)ⁿ for any number n of draws.
+
+    Values are in units of 2^``exponent``, and so are θ, h and 1/η, which scale exactly. ``log_mgf``
+    is K(θ), with an error of at most ``log_mgf_err``. Each mode has an upper bound ``log_q`` of
+    log q(z_j)/q(θ), ``decay`` = η²t_j²/2 and a ``weight``, which includes h/2π. ``tail`` bounds all
+    modes beyond the last one, and ``smoothed`` is η²θ²/2.
+    """
+
+    exponent: int
+    log_mgf: float
+    log_mgf_err: float
+    log_q: FloatArray
+    decay: FloatArray
+    weight: FloatArray
+    tail: float
+    smoothed: float
+
+    @staticmethod
+    def of(g: Law, aim: Aim, heads: float, is_rough: bool = False) -> Integral | None:
+        """Return the integral of a law; the rough one uses q(z) ≤ q(θ). None on failure."""
+        exponent = int(g.exponent)
+        theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
+        eta = math.ldexp(aim.eta, -exponent)
+        if g.values.size > 2 * CELLS and not is_rough:
+            g = compress(g, tilt(g, theta).weights, CELLS)[1]
+        point = TiltedLaws.of(g, np.array(1.0), np.array(theta))
+        if not point.usable():
+            return None
+        k, k_err = float(point.log_mgf), float(point.log_mgf_err)
+        # A larger share of the heads raises q. The complement is then exactly `tails_share`.
+        share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
+        tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
+        spend(1e6 + 10.0 * aim.modes)
+        t = np.arange(aim.modes + 1.0) * step
+        log_q = np.zeros(t.size)
+        if not is_rough:
+            away, err = characteristic(point, step, 0, t.size)
+            log_q = _log_q(away.real, away.imag, err, tails_share)
+        decay = 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
+        weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2) * (step / (2.0 * math.pi))
+        last = float(t[-1])
+        tail = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
+        return Integral(exponent, k, k_err, log_q, decay, weight, tail, 0.5 * (theta * eta) ** 2)
+
+    def log_bound(self, n: int) -> float:
+        """Return an upper bound of the integral's logarithm for n draws, inf on failure."""
+        if not n * self.log_mgf_err < 1.0:
+            return math.inf
+        log_terms = np.maximum(n * self.log_q - self.decay, -700.0)
+        total = (float(self.weight @ np.exp(log_terms)) + self.tail) * (1.0 + 1e-9)
+        if not math.isfinite(total):
+            return math.inf
+        log_scale, err = n * self.log_mgf, n * self.log_mgf_err
+        return scaled_logs((0.0, total), log_scale, err, self.smoothed, self.exponent)[1]
 
 
 def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:

@@ -18,7 +18,7 @@ import numpy as np
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import log
-from shufflebounds.divergence.supremum import supremum
+from shufflebounds.divergence.supremum import SharedAims, supremum
 from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile
@@ -33,18 +33,23 @@ NAME = "all datasets"
 
 @dataclass(frozen=True, eq=False)
 class Supremum(Profile):
-    """Upper bounds of D(ε) over all datasets of a crowd, in its own order; ``n`` has shape (P,)."""
+    """Upper bounds of D(ε) over all datasets of a crowd, in its own order; ``n`` has shape (P,).
+
+    They have the same aims for all n if there are ``shared`` ones.
+    """
 
     crowd: Crowd
     n: FloatArray
     blanket: Direction
+    shared: SharedAims | None = None
     name: str = NAME
     is_costly: bool = True
 
     @staticmethod
-    def of(crowd: Crowd, n: FloatArray) -> Supremum:
-        """Return the suprema of a crowd."""
-        return Supremum(crowd, n, Direction(crowd.blanket(), n, "blanket"))
+    def of(crowd: Crowd, n: FloatArray, *, share_aims: bool = False) -> Supremum:
+        """Return the suprema of a crowd, with or without shared aims."""
+        shared = SharedAims(crowd, int(n.min())) if share_aims and n.min() > 1 else None
+        return Supremum(crowd, n, Direction(crowd.blanket(), n, "blanket"), shared)
 
     @property
     def size(self) -> int:
@@ -75,7 +80,9 @@ class Supremum(Profile):
         """See `Profile`; the lower ends are 0."""
         targets = np.broadcast_to(target, eps.shape).tolist()
         rows = zip(eps.tolist(), self.n.tolist(), targets, strict=True)
-        upper = np.array([supremum(self.crowd, x, int(n), _hopeless(goal)) for x, n, goal in rows])
+        upper = np.array(
+            [supremum(self.crowd, x, int(n), _hopeless(goal), self.shared) for x, n, goal in rows]
+        )
         return Ends.of(np.zeros(upper.shape), upper, self.name)
 
     def roots(
@@ -102,7 +109,7 @@ class Supremum(Profile):
         search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
 
         def compare(eps: float, _: float) -> Comparison:
-            value = supremum(self.crowd, eps, n, _hopeless(delta))
+            value = supremum(self.crowd, eps, n, _hopeless(delta), self.shared)
             # A NaN counts as above δ.
             return Comparison(1 if value <= delta else -1, log(log(value) / math.log(delta)), 0.0)
 
@@ -125,13 +132,14 @@ def _hopeless(target: float) -> float:
     return 1.0 if math.isnan(target) else min(MAX_SUPREMUM_RATIO * target, 1.0)
 
 
-def all_datasets(crowds: Sequence[Crowd], n: FloatArray) -> Profile:
+def all_datasets(crowds: Sequence[Crowd], n: FloatArray, *, share_aims: bool = False) -> Profile:
     """Return the largest bound of several crowds, in both orders.
 
+    With `share_aims`, which suits nearly equal n, answers at one ε cost little for all n but one.
     If there are several, most of them are settled by their own blankets. The blanket of a crowd of
     extremes does not cover all of its pairs.
     """
-    suprema = [Supremum.of(crowd, n) for crowd in both_directions(crowds)]
+    suprema = [Supremum.of(x, n, share_aims=share_aims) for x in both_directions(crowds)]
     if len(suprema) == 1:
         return suprema[0]
     parts: list[Profile] = [

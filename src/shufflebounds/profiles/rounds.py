@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.progress import steps
 from shufflebounds.divergence.engine import few_outcomes
@@ -101,17 +103,26 @@ Orders = tuple[Direction, Direction]
 class RoundKind:
     """Rounds of one kind: the interval of one of them, and how many there are.
 
-    ``pairs`` are the pairs of datasets of the lower profile, in one order.
+    ``pairs`` are the pairs of datasets of the lower profile, in one order. Kinds of one ``family``
+    have the same nodes, if it is not None.
     """
 
     interval: Interval
     times: int
     pairs: tuple[Orders, ...]
+    family: object = None
 
     @staticmethod
-    def of(interval: Interval, times: int) -> RoundKind:
-        """Return a kind of rounds; the lower profile is the largest of pairs of datasets."""
-        return RoundKind(interval, times, tuple(dataset_pairs(interval.lower)))
+    def of(
+        interval: Interval, times: int, most_pairs: int | None = None, family: object = None
+    ) -> RoundKind:
+        """Return a kind of rounds; the lower profile is the largest of pairs of datasets.
+
+        The first `most_pairs` of them are kept, unless the upper profile consists of them, too.
+        """
+        pairs = tuple(dataset_pairs(interval.lower))
+        pairs = pairs if interval.is_exact else pairs[:most_pairs]
+        return RoundKind(interval, times, pairs, family)
 
     @property
     def has_gap(self) -> bool:
@@ -345,22 +356,33 @@ class Rounds:
         return curves
 
     def _add_nodes(self, curves: Sequence[RoundCurve], target: RoundTarget) -> None:
-        """Add the nodes that a target needs to curves that have others than their kinks."""
-        for curve in curves:
+        """Add the nodes that a target needs to curves that have others than their kinks.
+
+        The first curve of a family stands for all of them.
+        """
+        families: dict[object, list[RoundCurve]] = {}
+        for i, curve in enumerate(curves):
+            families.setdefault(curve.kind.family or i, []).append(curve)
+        groups = list(families.values())
+        for curve, *_ in groups:
             if not curve.nodes.size:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
-        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x in curves]
-        plan = NodePlan.of(points, [kind.times for kind in self.kinds], target)
-        plans = list(zip(curves, *plan, strict=True))
-        for curve, nodes, rtol, level in steps(plans, "losses of rounds"):
+        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
+        times = [sum(x.kind.times for x in group) for group in groups]
+        nodes, rtols, levels = NodePlan.of(points, times, target)
+        work = [(curve, i) for i, group in enumerate(groups) for curve in group]
+        for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
-                curve.add(nodes, rtol, level)
-                curve.reach(level)
+                curve.add(nodes[i], rtols[i], levels[i])
+                curve.reach(levels[i])
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The sums of losses that curves give."""
+    """The sums of losses that curves give.
+
+    The numbers of rounds are those of the kinds, or others for the same kinds.
+    """
 
     rounds: Rounds
     curves: Sequence[RoundCurve]
@@ -370,37 +392,54 @@ class Sums:
         """Whether all losses are those of the outcomes themselves."""
         return all(curve.exact for curve in self.curves)
 
-    def upper(self) -> list[LossSum]:
+    @cached_property
+    def _above(self) -> list[list[Losses]]:
+        """Losses above each kind, in each order if some rounds have the same order."""
+        count = max(len(curve.upper) for curve in self.curves)
+        return [[curve.above(side) for curve in self.curves] for side in range(count)]
+
+    @cached_property
+    def _below(self) -> list[list[Losses | None]]:
+        """Losses below each kind, for each pair of datasets in each order."""
+        return [
+            [curve.below(x) for curve, x in zip(self.curves, orders, strict=True)]
+            for orders in self.rounds.orders()
+        ]
+
+    def upper(self, times: Sequence[int] | None = None) -> list[LossSum]:
         """Return sums one of which is above all rounds: one sum, or one for each order.
 
         There are two if some rounds have the same order of the two datasets.
         """
-        count = max(len(curve.upper) for curve in self.curves)
-        return [
-            LossSum([(curve.above(side), curve.kind.times) for curve in self.curves])
-            for side in range(count)
-        ]
+        sums = (self._sum(losses, times) for losses in self._above)
+        return [x for x in sums if x is not None]
 
-    def lower(self) -> list[LossSum]:
+    def lower(self, times: Sequence[int] | None = None) -> list[LossSum]:
         """Return sums below the rounds, for each pair of datasets in each order.
 
         A round of which no losses are known is left out: more rounds do not lower δ.
         """
-        return [x for orders in self.rounds.orders() if (x := self._lower(orders)) is not None]
-
-    def _lower(self, orders: Sequence[Orders]) -> LossSum | None:
-        """Return a sum below the rounds for one pair of datasets in one order."""
-        laws = [
-            (curve.below(x), curve.kind.times) for curve, x in zip(self.curves, orders, strict=True)
-        ]
-        known = [(losses, times) for losses, times in laws if losses is not None]
-        return LossSum(known) if known else None
+        sums = (self._sum(losses, times) for losses in self._below)
+        return [x for x in sums if x is not None]
 
     def floor(self) -> LossSum | None:
         """Return a sum below that of the largest curves, which `upper` is above."""
-        laws = [(curve.below_largest(), curve.kind.times) for curve in self.curves]
-        known = [(losses, times) for losses, times in laws if losses is not None]
+        return self._sum([curve.below_largest() for curve in self.curves], None)
+
+    def _sum(self, losses: Sequence[Losses | None], times: Sequence[int] | None) -> LossSum | None:
+        """Return the sum of the losses that are known, each so many times; None if there are none.
+
+        The numbers are those of the kinds if they are not given.
+        """
+        numbers = [kind.times for kind in self.rounds.kinds] if times is None else times
+        known = [(x, n) for x, n in zip(losses, numbers, strict=True) if x is not None and n]
         return LossSum(known) if known else None
+
+    def epsilon(self, delta: float, rtol: float, times: Sequence[int] | None = None) -> Enclosure:
+        """Return an enclosure of ε at a δ; `rtol` is about the width that the sums add to it."""
+        upper = max(x.root(delta, rtol, 1.0) for x in self.upper(times))
+        lower = max((x.root(delta, rtol, -1.0) for x in self.lower(times)), default=0.0)
+        return Enclosure(min(lower, upper), upper)
 
 
 def estimated_curve(profile: Profile) -> Points:

@@ -16,7 +16,9 @@ from scipy.stats import binom
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.composition import compose, joined
+from shufflebounds.accounting import round as round_module
+from shufflebounds.accounting.composition import compose
+from shufflebounds.accounting.round import fewer_kinds, joined
 from shufflebounds.core.enclosure import WorkError, reached
 from shufflebounds.core.work import budget
 
@@ -300,6 +302,7 @@ def epsilon_of_sums_of_bits(users, keep, delta, step):
         law, first = np.ones(1), 0
         for n in users:
             others = binom.pmf(np.arange(-1, n + 1), n - 1, keep)
+            others = others[(others > 1e-200) | (np.arange(-1, n + 1) == -1)]
             p, q = (x * others[:-1] + (1.0 - x) * others[1:] for x in (keep, 1.0 - keep))
             places = rounding(np.log(p / q) / step).astype(int)
             masses = np.bincount(places - places.min(), p)
@@ -316,17 +319,45 @@ def epsilon_of_sums_of_bits(users, keep, delta, step):
 
 
 def test_nearly_equal_numbers_of_users_are_joined():
-    """Without `rtol`, many kinds of rounds enclose the convolution of all of their laws."""
     mechanism, users = sb.KRR(2, 1.0), [100 + i // 2 for i in range(80)]
     rounds = compose([(mechanism.dataset_pair(), n, 1) for n in users])
     joint = joined(rounds.rounds, 1.1)
     assert sum(x.times for x in joint) == 80
     assert all(x.n <= x.most <= 1.1 * x.n for x in joint)
     assert {n for x in joint for n in (x.n, x.most)} <= set(users)
+
+
+@pytest.mark.parametrize("subject", [sb.KRR(2, 1.0), sb.KRR(2, 1.0).dataset_pair()])
+@pytest.mark.parametrize(("fewest", "most_kinds"), [(100, 8), (1000, 200)])
+def test_many_kinds_enclose_the_convolution_of_all_of_their_laws(
+    subject, fewest, most_kinds, monkeypatch
+):
+    """Many kinds are joined; from 1000 users on, a randomizer's rounds share their aims."""
+    monkeypatch.setattr(round_module, "MAX_KINDS", most_kinds)
+    users = [fewest + i * fewest // 100 for i in range(16)]
+    rounds = compose([(subject, n, 1) for n in users])
+    has_families = any(x.family for x in rounds.kinds)
+    assert has_families == (fewest >= 1000 and isinstance(subject, sb.KRR))
     together = rounds.epsilon(1e-6)
     low, high = epsilon_of_sums_of_bits(users, 1.0 / (1.0 + math.exp(-1.0)), 1e-6, 4e-4)
     assert low <= together.upper
-    assert 0.98 * low <= together.lower <= high
+    assert together.lower <= high
+    assert together.relative_width < 0.1
+
+
+def test_rounds_are_joined_as_little_as_possible(monkeypatch):
+    counts = [10, 11, 12, 1000, 1001, 2000]
+    decomposition = sb.KRR(2, 1.0).blanket()
+    rounds = compose([(decomposition, n, 1) for n in counts]).rounds
+
+    def ends(most_kinds):
+        monkeypatch.setattr(round_module, "MAX_KINDS", most_kinds)
+        return [(x.n, x.most, x.times) for x in fewer_kinds(rounds)]
+
+    assert ends(9) == [(n, n, 1) for n in counts]
+    assert ends(5) == [(10, 10, 1), (11, 11, 1), (12, 12, 1), (1000, 1001, 2), (2000, 2000, 1)]
+    assert ends(3) == [(10, 12, 3), (1000, 1001, 2), (2000, 2000, 1)]
+    assert ends(1) == [(10, 2000, 6)]
 
 
 def test_what_costs_too_much_still_has_the_bound_of_the_fewest_users():

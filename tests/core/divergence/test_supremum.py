@@ -14,7 +14,7 @@ import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.divergence import supremum as module
 from shufflebounds.divergence.law import law_at
-from shufflebounds.divergence.supremum import Aim, supremum
+from shufflebounds.divergence.supremum import Aim, AimedBound, Integral, SharedAims, supremum
 
 
 def random_channel(rng):
@@ -69,24 +69,25 @@ def test_no_dataset_of_a_random_channel_exceeds_either_bound():
             continue
         crowd = crowd_of(rows)
         aim = some_aim(crowd, eps, n, tau, rng)
-        bound = module._maximum_over_inputs(crowd, eps, n, aim) + module._no_heads_term(
-            crowd, eps, n, tau
-        )
+        fewest = int(rng.integers(2, n + 1))
+        bound = AimedBound(crowd, eps, fewest, aim).at(n)
         chosen = supremum(crowd, eps, n)
+        shared = supremum(crowd, eps, n, 1.0, SharedAims(crowd, fewest))
         truths = of_two_inputs(rows, n, eps)
         cases, truth = cases + truths.size, truths.max()
         assert truth <= bound * (1.0 + 1e-10) + 1e-14
         assert truth <= chosen * (1.0 + 1e-10) + 1e-14
+        assert truth <= shared * (1.0 + 1e-10) + 1e-14
         tightest = max(tightest, truth / bound if truth > 1e-5 else 0.0)
     assert tightest > 0.6
     assert cases > 1000 * FUZZ
 
 
-@pytest.mark.parametrize("part", ["_maximum_over_inputs", "_no_heads_term"])
+@pytest.mark.parametrize("part", ["InputBound", "NoHeads"])
 def test_neither_part_of_the_bound_is_left_out(part, monkeypatch):
     """Where it is small at the aim that is chosen, no truth is close enough to tell."""
     crowd = sb.OUE(1.0, domain_size=6).crowds()[0]
-    monkeypatch.setattr(module, part, lambda *_: 0.25)
+    monkeypatch.setattr(getattr(module, part), "at", lambda *_: 0.25)
     assert supremum(crowd, 0.1, 1000) > 0.25
 
 
@@ -136,7 +137,7 @@ def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
     rest = other - aim.tau * crowd.c
     g = law_at(sb.Decomposition(crowd.a, crowd.b, rest), eps)
     heads = float(aim.tau @ crowd.c)
-    found = module._log_integral(g, n, aim, heads)
+    found = Integral.of(g, aim, heads).log_bound(n)
     with mpmath.workdps(50):
         scale = mpmath.mpf(2) ** g.exponent
         values = [mpmath.mpf(x) * scale for x in g.values.tolist()]

@@ -18,7 +18,8 @@ import pandas as pd
 from reproduction.papers.allocation import Allocations
 from reproduction.papers.pages import Page
 from reproduction.papers.tables import Context, TableCode
-from shufflebounds.accounting.composition import Composed, Round
+from shufflebounds.accounting.composition import Composed
+from shufflebounds.accounting.round import Round
 from shufflebounds.accounting.training import Training
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, outward, reached
