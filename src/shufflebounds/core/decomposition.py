@@ -284,7 +284,7 @@ class Decomposition:
         return np.stack([self.a, self.b, self.c, self.ties])
 
     def joint(self, other: Decomposition) -> Decomposition:
-        """Joint composition: the user sends both reports together (Theorem 9).
+        """Return the joint composition: the user sends both reports together (Theorem 9).
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ def _bound_product(left: Decomposition, right: Decomposition, end: str) -> Decom
 
 
 def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
-    """Parallel composition: each user runs one randomizer, drawn by weight.
+    """Return the parallel composition: each user runs one randomizer, drawn by weight.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
-    """Poisson subsampling: a user takes part with some probability, else reports ⊥.
+    """Return a Poisson subsample: each user takes part with probability `rate`, else reports ⊥.
 
     Parameters
     ----------

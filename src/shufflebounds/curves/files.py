@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """`write_bytes` of a text in UTF-8."""
+    """Write a text in UTF-8, as `write_bytes` does."""
     write_bytes(text.encode(), path)
 
 

@@ -111,7 +111,7 @@ class Goals:
 def divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4, target: float = math.nan
 ) -> Enclosure:
-    """`divergences` at one point. Raises ValueError for eps < 0 or n < 1."""
+    """Enclose D(ε) at one point as `divergences` does; raise ValueError for eps < 0 or n < 1."""
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     point = (np.array([float(x)]) for x in (eps, n, rtol, target))
     lower, upper = divergences(decomposition, *point)
@@ -128,7 +128,7 @@ def divergences(
     negligible: FloatArray | float = 0.0,
     one_try: bool = False,
 ) -> Bounds:
-    """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
+    """Return lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
 
 
 def log_bounds(laws: Law, goals: Goals, one_try: bool = False) -> Bounds:
-    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed."""
+    """Return bounds of log E[S₊] of P laws, the best ones of the engines that each law needed."""
     # Masses whose errors differ cannot be united.
     if laws.masses.size > MAX_VALUES and not np.ndim(laws.mass_err):
         points = [(laws.at(i), goals.at(np.array([i]))) for i in range(goals.n.size)]
@@ -186,7 +186,7 @@ def log_bounds(laws: Law, goals: Goals, one_try: bool = False) -> Bounds:
 
 
 def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
-    """Bounds for one law of many values, by laws of fewer values."""
+    """Return bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
     tilted = tilt(law, tilting_point([(law, float(goal.n[0]))]))
@@ -224,7 +224,7 @@ def _short_law_bounds(laws: Law, goals: Goals, one_try: bool) -> Bounds:
 
 
 def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
-    """Better bounds of one point than `ends`, by one engine after the other."""
+    """Narrow the bounds `ends` of one point by one engine after the other."""
     (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
         rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point([(law, n)])).log_mgf_err)
@@ -237,7 +237,7 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
 
 
 def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], Ends]]:
-    """The engines in the order in which they are tried, after one try of the Fourier engine."""
+    """Yield the engines in the order in which they are tried, after a first Fourier series."""
     for place, (work, nodes) in enumerate(LIMITS):
         fourier = partial(single_bounds, most_work=work)
         tree = partial(tree_bounds, most_work=nodes)
@@ -255,7 +255,7 @@ def enclose_points(
     goals: Goals,
     bounds: Callable[[Law, Goals], Bounds],
 ) -> Bounds:
-    """Bounds of D(ε) at P points by means of `bounds` of log E[S₊], with what holds without any."""
+    """Return bounds of D(ε) at P points, from `bounds` of log E[S₊] and what holds without them."""
     columns = _parts(decomposition, eps, goals, bounds)
     rows = np.array([*columns, goals.n]).T.tolist()
     ends = [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
@@ -269,7 +269,7 @@ def _parts(
     goals: Goals,
     bounds: Callable[[Law, Goals], Bounds],
 ) -> list[FloatArray]:
-    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
+    """Return bounds of D's first sum, trivial ones of its second, and of log E[S₊] if needed."""
     growth = np.array([[math.expm1(x)] for x in eps.tolist()])
     alone = decomposition.c == 0.0
     apart = excess(decomposition, growth, alone)
@@ -290,7 +290,7 @@ def _parts(
 def log_divergences(
     decomposition: Decomposition, eps: FloatArray, n: int, rtol: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
+    """Return lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
 
     The bounds have the shape (P,) of `eps`; −inf where D is, or cannot be told from, 0. They aim
     at a distance of `rtol`, (P,) too, and hold whether they reach it or not.
@@ -310,7 +310,7 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
+    """Return bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
     goals = Goals(*np.array([[float(n)], [rtol], [math.nan], [-math.inf]]))
     columns = _parts(decomposition, np.array([eps]), goals, log_bounds)
     *parts, log_low, log_high = (float(x[0]) for x in columns)
