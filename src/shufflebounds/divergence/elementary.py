@@ -70,14 +70,14 @@ def _exp_up(x: float) -> float:
 
 
 def combine_bounds(
-    apart: Sequence[float], trivial: Sequence[float], log_ends: Sequence[float], n: float
+    unshared: Sequence[float], trivial: Sequence[float], log_ends: Sequence[float], n: float
 ) -> tuple[float, float]:
     """Return bounds of D from those of its first sum, trivial ones of its second, and log E[S₊]."""
-    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+    if math.isnan(sum(unshared) + sum(trivial)):  # comparisons below would take it for small
         return 0.0, math.inf
     low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
     high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
-    lower, upper = apart[0] + low, apart[1] + high
+    lower, upper = unshared[0] + low, unshared[1] + high
     return (
         lower * (1.0 - 4.0 * U) if lower > SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), SMALLEST) if upper > 0.0 else 0.0,
