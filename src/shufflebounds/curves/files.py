@@ -15,7 +15,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file at once or not at all, or to what is no regular file: a device or a pipe.
+    """Write a file at once or not at all, or write to a device or a pipe.
 
     What a link points to is replaced, not the link. A file that is replaced keeps its permissions.
     """

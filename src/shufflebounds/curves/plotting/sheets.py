@@ -359,7 +359,7 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
 
 
 def numbers(cells: pd.Series) -> FloatArray:
-    """Return a column as floats; an empty cell, or anything else that is no number, becomes NaN."""
+    """Return a column as floats; empty cells, and all others that are not numbers, become NaN."""
     return pd.to_numeric(cells, errors="coerce").to_numpy(float)
 
 
