@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,26 +14,35 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from shufflebounds.curves.plotting import figures
-from shufflebounds.curves.plotting.figures import PANEL_HEIGHT
+from shufflebounds.curves.plotting.figures import PANEL_HEIGHT, line_style, marker_style
 from shufflebounds.curves.plotting.layout import USUAL_PRINT
+from shufflebounds.curves.plotting.looks import (
+    DASHED,
+    FINE_DASHED,
+    INK,
+    SOLID,
+    Look,
+    bound_look,
+    line_look,
+)
 
-# Mechanism: color and marker.
+# Looks of the mechanisms, as in the figures of papers.
 LOOKS = {
-    "10-RR": ("#0072b2", "o"),
-    "10-RR, 4-joint": ("#56b4e9", "v"),
-    "BLH": ("#a0a0a0", "^"),
-    "RAPPOR": ("#aa3377", "D"),
-    "OUE": ("#00604a", "P"),
-    "Hadamard response": ("#7a5230", "X"),
-    "Laplace": ("#e69f00", "s"),
-    "Laplace, 4-joint": ("#c8442a", "p"),
-    "clone": ("#000000", "*"),
+    "10-RR": line_look("blanket", "krr"),
+    "10-RR, 4-joint": line_look("blanket", "krr", variant=3),
+    "BLH": line_look("blanket", "blh"),
+    "RAPPOR": line_look("blanket", "rappor"),
+    "OUE": line_look("blanket", "oue"),
+    "Hadamard response": line_look("blanket", "hadamard"),
+    "Laplace": line_look("blanket", "laplace"),
+    "Laplace, 4-joint": line_look("blanket", "laplace", variant=3),
+    "clone": replace(bound_look("clone"), dashes=SOLID, marker="X"),
 }
-# Rivals take the color of their mechanism. The FFT engine is drawn for 10-RR alone.
+# Rivals have the colour of their mechanism. The FFT engine is drawn for 10-RR alone.
 RIVALS = {
-    ("10-RR", "fft"): ("10-RR by FFT", "dashed"),
-    ("clone", "O(n) sum"): ("clone by $O(n)$ sum", "dashed"),
-    ("clone", "O(√n) sum"): (r"clone by $O(\sqrt{n})$ sum", "dotted"),
+    ("10-RR", "fft"): ("10-RR by FFT", DASHED),
+    ("clone", "O(n) sum"): ("clone by $O(n)$ sum", DASHED),
+    ("clone", "O(√n) sum"): (r"clone by $O(\sqrt{n})$ sum", FINE_DASHED),
 }
 
 
@@ -57,58 +68,34 @@ def _figure(frame: pd.DataFrame) -> Figure:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     if (frame["epsilon_upper"] == 0.0).any():
-        handles["hollow: the answer is 0"] = Line2D([], [], **_hollow("0.4", "o"))
-    fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4)
+        handles["hollow: the answer is 0"] = Line2D([], [], **_hollow(Look(INK, marker="o")))
+    fig.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False)
     return fig
 
 
 def _panel(ax: Axes, frame: pd.DataFrame) -> None:
     growth = frame[frame["what"] == "growth"]
     for mechanism, rows in growth.groupby("mechanism", sort=False):
-        color, marker = LOOKS[mechanism]
-        easy = rows["epsilon_upper"].to_numpy() == 0.0
-        ax.plot(
-            rows["n"].to_numpy(float),
-            rows["seconds"],
-            label=mechanism,
-            color=color,
-            linewidth=1.0,
-            marker=marker,
-            markersize=4.0,
-            markeredgewidth=0.0,
-            markevery=(~easy).nonzero()[0].tolist(),
-        )
-        ax.plot(rows["n"][easy].to_numpy(float), rows["seconds"][easy], **_hollow(color, marker))
-    for (mechanism, engine), (label, line) in RIVALS.items():
+        look, n = LOOKS[mechanism], rows["n"].to_numpy(float)
+        is_zero = rows["epsilon_upper"].to_numpy() == 0.0
+        style: dict[str, Any] = {**line_style(look), **marker_style(look)}
+        style["markevery"] = (~is_zero).nonzero()[0].tolist()
+        ax.plot(n, rows["seconds"], label=mechanism, **style)
+        ax.plot(n[is_zero], rows["seconds"][is_zero], **_hollow(look))
+    for (mechanism, engine), (label, dashes) in RIVALS.items():
         rows = frame[(frame["mechanism"] == mechanism) & (frame["engine"] == engine)]
         if rows.empty:
             continue
-        color, marker = LOOKS[mechanism]
-        ax.plot(
-            rows["n"].to_numpy(float),
-            rows["seconds"],
-            label=label,
-            color=color,
-            linestyle=line,
-            linewidth=1.5,
-            marker=marker,
-            markersize=4.0,
-            markeredgewidth=0.0,
-        )
+        look = replace(LOOKS[mechanism], dashes=dashes)
+        style = {**line_style(look), **marker_style(look)}
+        ax.plot(rows["n"].to_numpy(float), rows["seconds"], label=label, **style)
     ax.set(xscale="log", yscale="log")
     ax.xaxis.set_major_locator(LogLocator(numticks=6))
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _hollow(color: str, marker: str) -> dict:
-    return {
-        "color": color,
-        "linestyle": "none",
-        "marker": marker,
-        "markersize": 3.5,
-        "markerfacecolor": "white",
-        "markeredgewidth": 0.8,
-    }
+def _hollow(look: Look) -> dict[str, Any]:
+    return {**marker_style(look), "linestyle": "none", "markerfacecolor": "white"}
 
 
 def _power_of_ten(x: float) -> str:

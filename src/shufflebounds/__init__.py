@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """A public name, all of which are loaded with the first: a command starts without them."""
+    """Return a public name; the first one loads them all, so that a command starts without them."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     api = import_module("shufflebounds.api")

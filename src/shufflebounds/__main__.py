@@ -32,7 +32,7 @@ def _nowhere() -> TextIO:
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
-    """As `cli` ends a command that is stopped; nothing has been printed yet."""
+    """End the program as `cli` ends a command that is stopped; nothing has been printed yet."""
     sys.stderr.write("Error: stopped\n")
     sys.stderr.flush()
     os._exit(130)

@@ -1,10 +1,13 @@
 """Every public name says what it takes, and its example runs."""
 
+import ast
 import doctest
 import inspect
+import re
 
 import numpy as np
 import pytest
+from repository import ROOT
 
 import shufflebounds as sb
 from shufflebounds.accounting.composition import Composed
@@ -28,6 +31,12 @@ METHODS = {
     if not any(name in vars(other) for other in base.__mro__[1:])
 }
 UNDOCUMENTED = {"self"}
+# First words of docstrings that say what something is and not what a function does.
+NOUN_PHRASE = re.compile(
+    r"(?![A-Z][a-z]+ )|(?:An?|As|Blanket|Bounds?(?= of)|By|Datasets?|Enclosures|Every|Everything"
+    r"|Estimates|How|If|Its|Keyword|Lower|Names|Numbers?(?= of)|Of|One|Ours|Points|Roots|Seconds"
+    r"|Such|Table|That|The|Theorem|Up|Upper|Weights|What|Where|Whether|Why) "
+)
 
 
 def sections(docstring):
@@ -77,3 +86,18 @@ def test_examples(name):
         runner.run(test)
     assert runner.tries
     assert not runner.failures
+
+
+@pytest.mark.parametrize("folder", ["src/shufflebounds", "workflow/reproduction"])
+def test_docstrings_of_functions_begin_with_a_verb(folder):
+    """Properties are nouns, and commands print their docstrings as help."""
+    nouns = [
+        f"{path.name}: {node.name}: {docstring}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "cli" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        if not any(re.search("property|validator", ast.unparse(x)) for x in node.decorator_list)
+        if NOUN_PHRASE.match(docstring := ast.get_docstring(node) or "Return ")
+    ]
+    assert nouns == []

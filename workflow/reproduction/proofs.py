@@ -53,7 +53,7 @@ def table(
     frames: Mapping[CurveName, pd.DataFrame],
     program: Path,
 ) -> pd.DataFrame:
-    """One row for the first, middle and last point of each curve, or why none was attempted.
+    """Return a row for the first, middle and last point of each curve, or why none was attempted.
 
     ``seconds`` are of CPU time. Raises ValueError where python-flint is not installed.
     """

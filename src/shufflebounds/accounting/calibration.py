@@ -40,8 +40,8 @@ from shufflebounds.randomizers.base import Randomizer, made_for_delta, require_m
 # Relative widths of D that are tried in this order, until D can be told from δ in one round. Speed
 # and width only.
 DELTA_RTOLS = (1e-4, 1e-6, 1e-8, 1e-9)
-# Relative widths of the ε of several rounds that are tried in this order, until it can be told from
-# the target. Each of them takes another profile of losses. Speed and width only.
+# Relative widths of the ε of several rounds that are tried in this order, until ε can be told from
+# the target. Each width takes another profile of losses. Speed and width only.
 COMPOSED_RTOLS = (0.1, 0.01, 1e-3)
 # Relative width of the ε of several rounds by the bound for all datasets.
 ALL_DATASETS_RTOL = 0.01
@@ -93,10 +93,10 @@ def largest_eps0(
     Returns
     -------
     Enclosure
-        Of ε₀ (natural log). You can deploy ``lower``, which meets the target. ``upper`` misses it;
-        inf stands for a target that even the largest ε₀ to look at meets. If `mechanism` gives
-        randomizers, both ends are about the mechanism's own δ, and an ε₀ between them may meet the
-        target or miss it.
+        The enclosure of ε₀ (natural log). You can deploy ``lower``, which meets the target.
+        ``upper`` misses it, or is inf if even the largest ε₀ to look at meets it. If `mechanism`
+        gives randomizers, both ends are about the mechanism's own δ, and an ε₀ between them may
+        meet the target or miss it.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def eps0_axis(
     rtol: float,
     largest: float = validation.MAX_EPS0,
 ) -> tuple[Eps0Axis, float]:
-    """Return the axis of the ε₀ to look at, and an estimate on its scale of where a search ends."""
+    """Return the axis of the ε₀ to look at, and an estimate of the answer on its scale."""
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     smallest = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), largest)
     axis = Eps0Axis(largest, smallest, rtol, are_composed=rounds > 1)
@@ -194,10 +194,10 @@ def fewest_users(
     Returns
     -------
     Enclosure
-        Of a number of users, ends that are integers: ``upper`` users are enough, ``lower`` − 1 are
-        not. They are equal where the engine can tell neighbouring numbers apart, up to some 10⁸ in
-        one round and a few hundred in more. ``upper`` is inf where 10¹⁵ are not known to be enough;
-        ``lower`` is 10¹⁵ + 1 where they are not. Of a randomizer both are of the mechanism's own δ.
+        Two integers: ``upper`` users are enough, ``lower`` − 1 are not. They are equal if the
+        engine can tell neighbouring numbers apart, up to about 10⁸ users in one round and a few
+        hundred over several. ``upper`` is inf if 10¹⁵ users are not known to be enough; ``lower``
+        is 10¹⁵ + 1 if they are not enough. For a randomizer both are about the mechanism's own δ.
 
     Raises
     ------
@@ -252,8 +252,8 @@ def most_rounds(
     Returns
     -------
     Enclosure
-        You can run ``lower`` rounds (0 if not even one), not ``upper`` + 1. Both are integers,
-        but for ``upper`` = inf where 10⁶ rounds, the most here, are not known to be too many. Of a
+        You can run ``lower`` rounds (0 if not even one), but not ``upper`` + 1. Both are integers;
+        ``upper`` is inf if 10⁶ rounds, the most here, are not known to be too many. For a
         randomizer ``lower`` is proven for all datasets, and two datasets show ``upper``.
 
     Raises
@@ -291,7 +291,7 @@ class Repetition(NamedTuple):
 
     @staticmethod
     def of(mechanism: Decomposition | Randomizer, n: int, rounds: int) -> Repetition:
-        """Return a deployment; raise ValueError for what is no mechanism."""
+        """Return the repetition; raise ValueError if `mechanism` is not a mechanism."""
         return Repetition(mechanism, n, rounds, Parts.of(mechanism))
 
     @property
@@ -311,9 +311,10 @@ class Target(NamedTuple):
 def compare(
     target: Target, side: str, deployment: Repetition, expected_margin: float
 ) -> Comparison:
-    """Compare what ``blankets`` or ``datasets`` say of a deployment with a target.
+    """Compare a deployment with a target, by its ``blankets`` or its ``datasets`` (`side`).
 
-    A decomposition says both. Widths that could not tell the expected margin from 0 are left out.
+    A decomposition stands for both. Widths too large to tell the expected margin from 0 are left
+    out.
     """
     are_composed = deployment.rounds > 1
     enclose = (_many_rounds if are_composed else _one_round)(target, side, deployment)
@@ -326,9 +327,9 @@ def compare_enclosures(
     are_composed: bool,
     expected_margin: float,
 ) -> Comparison:
-    """Compare δ at the target's ε or, of several rounds, ε at its δ with the target.
+    """Compare δ at the target's ε or, over several rounds, ε at its δ with the target.
 
-    ``enclose`` encloses it, given a relative width.
+    `enclose` takes a relative width and returns the enclosure to compare.
     """
     rtols = target.composed_rtols if are_composed else DELTA_RTOLS
     largest = target.eps if are_composed else target.delta
@@ -344,7 +345,7 @@ def compare_enclosures(
 
 
 def _margin(target: Target, are_composed: bool, value: float) -> float:
-    """Return log(log D / log δ) where δ, or the ε of several rounds, has a value, an estimate."""
+    """Estimate log(log D / log δ) if D or, over several rounds, ε is `value`."""
     if not are_composed:
         return log(log(value) / math.log(target.delta))
     # log(1/δ) is about proportional to ε².
@@ -371,7 +372,10 @@ def _one_round(target: Target, side: str, deployment: Repetition) -> Callable[[f
 
 
 def _many_rounds(target: Target, side: str, deployment: Repetition) -> Callable[[float], Enclosure]:
-    """Return a function that encloses ε at δ, given a relative width; δ at ε may be far smaller."""
+    """Return a function that encloses ε at δ, given a relative width.
+
+    It does not enclose δ at ε, which may be far below the target.
+    """
     parts: Sequence[Decomposition] = deployment.parts.above
     if side == "datasets":
         pairs = deployment.parts.datasets.values()
@@ -432,7 +436,7 @@ class _TargetSearch:
     def solve(self, start: float) -> Enclosure:
         """Return the axis' enclosure; `start` estimates the root on the scale.
 
-        If the work budget is spent, its error has the enclosure so far.
+        If the work budget is spent, the error holds the enclosure so far.
         """
         with enclosed_so_far(self._enclosure):
             self._run(start)
@@ -461,7 +465,7 @@ class _TargetSearch:
         return lambda point, margin: compare_deployment(self._deployment_at(point), margin)
 
     def _meet_by_all_datasets(self, safe_end: float) -> None:
-        """Move the safe end to the least private point found that all datasets meet."""
+        """Move the safe end to the least private point where all datasets meet the target."""
         deployment = self._deployment_at(safe_end)
         assert isinstance(deployment.mechanism, Randomizer)
         if not deployment.mechanism.crowds():
@@ -473,7 +477,7 @@ class _TargetSearch:
         if axis.is_narrow(unsafe_end, safe_end):
             return
         self._safe = AxisSearch(axis, (unsafe_end, safe_end))
-        # The bound is mostly close to the end that datasets show.
+        # This bound is mostly close to the lower bound, which gave the unsafe end.
         start = axis.scale(unsafe_end)
         self._safe.run(
             self._at(lambda deployment, _: compare_all_datasets(self._target, deployment)),

@@ -28,19 +28,20 @@ from shufflebounds.randomizers.base import Randomizer, require_mechanism
 _MAX_POINTS = 4000
 # Points that are enclosed together. Speed only.
 _BLOCK = 24
-# Relative width of δ(0) that tells the distance of the points, and largest one of many rounds.
+# Relative width of the δ(0) that decides the distance of the points, and the largest relative width
+# over many rounds.
 _ROUGH = 0.01
 # Share of the smallest δ that the losses of many rounds may neglect.
 _NEGLECTED = 0.1
 # Smallest number of points of a curve: `SampledProfile` continues chords of two neighbouring cells.
 _MIN_POINTS = 3
-# Typical losses below which the distance of the points does not fall.
+# Typical loss below which the distance of the points falls no further.
 _SMALLEST_SIZE = 1e-9
-# Relative width of δ at the points, times the square of the points per standard deviation.
+# Relative width of δ at the points, times the square of their number per standard deviation.
 _NODE_WIDTH = 0.06
-# Relative width of ε of many rounds, times the same square.
+# Relative width of ε over many rounds, times the same square.
 _ROUNDS_WIDTH = 0.9
-# Most halvings of a bisection. Neighbouring floats end it sooner, but near 0.
+# Most halvings of a bisection. Neighbouring floats end it sooner, except near 0.
 _MAX_BISECTIONS = 120
 # ε below which `SampledProfile.epsilon` does not search: e^ε would underflow.
 _SMALLEST_EPS = -700.0
@@ -172,7 +173,7 @@ class SampledProfile:
         if self.delta(reach).upper <= delta:
             high = _bisect(lambda eps: self.delta(eps).upper > delta, _SMALLEST_EPS, reach)[1]
         low = -math.inf
-        # If both are equal, the curve has reached its limit and stays there.
+        # If that lower end equals δ, the curve has reached its limit and stays there.
         if self.delta(_SMALLEST_EPS).lower > delta:
             low = _bisect(lambda eps: self.delta(eps).lower > delta, _SMALLEST_EPS, reach)[0]
         return Enclosure(min(low, high), high)
@@ -224,8 +225,8 @@ class SampledProfile:
         # Any points x and 1/x give lower bounds of f.
         candidates = [1.0 - upper - x_alpha, (1.0 - upper - alpha) / x]
         low = max(0.0, float(max(np.max(values) for values in candidates)) - 64.0 * U)
-        # The supremum over a cell is at most that of 1 − the smallest H − the smallest xα there,
-        # and that of the lines which H lies above.
+        # The supremum over a cell is at most 1 − the smallest H − the smallest xα there, and at
+        # most the supremum for each line that lies below H.
         ends, costs = (x[:-1], x[1:]), (x_alpha[:-1], x_alpha[1:])
         lines = [np.maximum(*(1.0 - line[k] - costs[k] for k in (0, 1))) for line in floors]
         mirrored = [

@@ -68,8 +68,8 @@ def epsilon(
     Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
     the randomizer; reports are independent given the inputs; rounds have randomness of their own,
     and may be adaptive as docs/proofs/composition.md, section 1, says. A decomposition covers the
-    two inputs of the victim that it is made of, whatever the others hold if it is a blanket, and
-    all datasets if that pair is the worst.
+    two inputs of the victim that it is made of. A blanket covers them whatever the others hold, and
+    covers all datasets if that pair of inputs is the worst.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def epsilon(
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
         Target δ, 10⁻³⁰⁰ ≤ δ < 1; or a 1-d array of such. One of `n` and `delta` may be an array. A
-        Fraction is not rounded (one round, a decomposition).
+        Fraction is not rounded if the question is about one round of a decomposition.
     rounds
-        How many rounds of n users together, 1 to 10⁶.
+        Number of rounds of n users, 1 to 10⁶, which count together.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ of
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ over
         several rounds (10⁻³ and 10⁻² for a `RandomAllocation`). With None, the gap between
         ``inner`` and ``outer`` does not count towards the width. For a randomizer, it is the width
         to which its decompositions are evaluated.
@@ -93,19 +93,19 @@ def epsilon(
     Returns
     -------
     Enclosure
-        Of ε (natural log); `Enclosures` where an argument is an array. Of a decomposition both ends
-        are of its own divergence D(ε), in both directions: D ≤ δ was found at ``upper``, D ≥ δ at
-        ``lower``. Of a randomizer they are of the mechanism's own ε: ``upper`` is proven for all
-        datasets, two datasets attain ``lower`` (see `mechanism_epsilon`). Both are inf where no ε
-        will do.
+        The enclosure of ε (natural log); `Enclosures` if an argument is an array. For a
+        decomposition both ends are about its own divergence D(ε), in both directions: D ≤ δ was
+        found at ``upper``, and D ≥ δ at ``lower``. For a randomizer they are about the mechanism's
+        own ε: ``upper`` is proven for all datasets, and two datasets attain ``lower`` (see
+        `mechanism_epsilon`). Both are inf if no ε will do.
 
     Raises
     ------
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`, of a randomizer only in several rounds and of an `rtol`
-        that was given; and where the answer would cost too much work. It holds the enclosure that
+        If the width stays above `rtol` (for a randomizer only over several rounds, and only if
+        `rtol` was given), or if the answer would cost too much work. It holds the enclosure that
         was reached.
 
     Notes
@@ -179,30 +179,31 @@ def delta(
         `RandomAllocation`, as for `epsilon`.
     eps
         ε ≥ 0 (natural log); or a 1-d array of such. One of `eps` and `n` may be an array. A
-        Fraction is not rounded (one round, a decomposition).
+        Fraction is not rounded if the question is about one round of a decomposition.
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     rounds
-        How many rounds of n users together, 1 to 10⁶.
+        Number of rounds of n users, 1 to 10⁶, which count together.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
-        several rounds; with None the gap between ``inner`` and ``outer`` does not count towards
-        the width. Of a randomizer, the width to which its decompositions are evaluated.
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 over
+        several rounds. With None, the gap between ``inner`` and ``outer`` does not count towards
+        the width. For a randomizer, it is the width to which its decompositions are evaluated.
 
     Returns
     -------
     Enclosure
-        Of δ, a probability; `Enclosures` where an argument is an array. Of a decomposition both
-        ends are of the larger of its two divergences D(ε). Of a randomizer they are of the
-        mechanism's own δ: ``upper`` is proven for all datasets, two datasets attain ``lower``.
+        The enclosure of δ, a probability; `Enclosures` if an argument is an array. For a
+        decomposition both ends are about the larger of its two divergences D(ε). For a randomizer
+        they are about the mechanism's own δ: ``upper`` is proven for all datasets, and two datasets
+        attain ``lower``.
 
     Raises
     ------
     ValueError
         For an argument outside these ranges.
     PrecisionError
-        Where the width stays above `rtol`, as for `epsilon`. A δ below 10⁻³⁰⁰ does not count, nor
-        one that the rounding of the decomposition's entries cannot tell from 0.
+        If the width stays above `rtol`, as for `epsilon`. Any width is accepted for a δ below
+        10⁻³⁰⁰, or so small that the rounding of the decomposition's entries may hide it.
 
     Examples
     --------
@@ -232,9 +233,9 @@ def _of_rounds(
     rounds: int,
     rtol: float | None,
 ) -> Enclosure | Enclosures:
-    """Return ε or δ of several rounds, for the name, the value and the check of the other argument.
+    """Return ε or δ of several rounds; `at` has the other argument's name, value and check.
 
-    If there are several points, the error of points that are too wide has the enclosures of all.
+    If some of several points are too wide, the error holds the enclosures of all points.
     """
     counts, points = paired(("n", n, validation.users), at)
     ask = Composed.epsilon if quantity is Quantity.EPSILON else Composed.delta
@@ -315,8 +316,8 @@ class MechanismBounds:
         The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
         the stronger clone of ε₀.
     others
-        What all other users hold at ``lower``, such as ``third``; of compositions also the
-        coordinates in which the victim's inputs differ there, if not in all.
+        What all other users hold at ``lower``, such as ``third``; for compositions also the
+        coordinates in which the victim's inputs differ there, unless they differ in all.
 
     Examples
     --------
@@ -336,27 +337,27 @@ def mechanism_epsilon(
 ) -> MechanismBounds:
     """Enclose a mechanism's own smallest ε at which n shuffled reports are (ε, δ)-DP, and say why.
 
-    For two datasets that differ by the replacement of one user's input, whatever the others hold.
-    Assumed: reports are independent given the inputs.
+    It is about every two datasets that differ by the replacement of one user's input, whatever the
+    others hold. Assumed: reports are independent given the inputs.
 
     Parameters
     ----------
     randomizer
-        That all users share.
+        The randomizer that all users share.
     n
         Number of users, 1 to 10¹⁵, without those who drop out or collude.
     delta
         Target δ, 10⁻³⁰⁰ ≤ δ < 1, a float.
     rtol
         The relative width to which decompositions are evaluated, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
-        No promise of how far the ends lie apart.
+        It does not limit how far apart the ends are.
 
     Returns
     -------
     MechanismBounds
         Its ``enclosure`` is of ε (natural log): ``lower`` is that of the worst known dataset, in
-        which all other users hold one input; ``upper`` is the least of the proven bounds. What lies
-        between them is not known.
+        which all other users hold one input; ``upper`` is the smallest of the proven bounds. The
+        mechanism's own ε is somewhere between them.
 
     Raises
     ------
@@ -390,7 +391,7 @@ def mechanism_delta(
     Parameters
     ----------
     randomizer
-        That all users share.
+        The randomizer that all users share.
     eps
         ε ≥ 0 (natural log), a float.
     n
@@ -401,7 +402,7 @@ def mechanism_delta(
     Returns
     -------
     MechanismBounds
-        Its ``enclosure`` is of δ: two datasets attain ``lower``, ``upper`` is proven for all.
+        Its ``enclosure`` is of δ: two datasets attain ``lower``; ``upper`` is proven for all.
 
     Raises
     ------

@@ -11,7 +11,8 @@ rate r. As r lies above its tangent at ma,
 
     E[(ΣL)₊] = ∫₀^∞ Pr[ΣL ≥ s] ds ≤ e^{−r(ma)} ∫₀^∞ e^{−r′(ma) s} ds = e^{−r(ma)} / r′(ma),
 
-where r(ma) = mx and r′(ma) = 1/P do not depend on m otherwise. M = 0 contributes nothing, so
+where r(ma) = mx and r′(ma) = 1/P, with x and P that do not depend on m. M = 0 contributes nothing,
+so
 
     D(ε) ≤ P · ((1 − γ + γe^{−x})ⁿ − (1 − γ)ⁿ) / (γ n) = P · ∫_q^1 (1 − γy)^{n−1} dy
 
@@ -68,7 +69,7 @@ from shufflebounds.protocols.base import Protocol
 ABOVE = 1
 # Side of results that must not be above the exact bound.
 BELOW = -1
-# Largest u at which the series of κ(u) is used, as the formula cancels there.
+# Largest u at which the series of κ(u) is used, because the formula cancels for small u.
 _SERIES_UP_TO = 0.25
 # Smallest ε that is not treated as 0, where the bounds are singular.
 _SMALLEST_EPS = 1e-30
@@ -95,8 +96,8 @@ class Loss:
     residual: float
 
 
-# Returns R in each direction between the two inputs, for lo, hi and the side. For the side ABOVE,
-# lo and hi must be equal.
+# A function from lo, hi and the side to R in each direction between the two inputs. For the side
+# ABOVE, lo and hi must be equal.
 Losses = Callable[[float, float, int], Iterable[Loss]]
 
 
@@ -111,8 +112,8 @@ def specific(blanket: Decomposition) -> Losses:
     Each end has its own R: spreading masses, as an ``outer`` end does, raises the range, the
     maximum and the second moment. Uniting components, as an ``inner`` end does, lowers them.
     """
-    used = (blanket.a > 0.0) | (blanket.b > 0.0)
-    if (blanket.c[used] == 0.0).any():
+    is_used = (blanket.a > 0.0) | (blanket.b > 0.0)
+    if (blanket.c[is_used] == 0.0).any():
         return _no_losses
     directions = (_BlanketLoss.of(blanket), _BlanketLoss.of(blanket.swap()))
     return lambda lo, hi, side: (direction.loss(lo, hi, side) for direction in directions)
@@ -150,13 +151,13 @@ def _losses_by_similarity(
 
     def losses(lo: float, hi: float, side: int) -> Iterable[Loss]:
         # Divided by a, all three fall in ε.
-        widen = max_gamma * (1.0 + side * slack)
+        scale = max_gamma * (1.0 + side * slack)
         s = 1.0 / math.expm1(hi)
         loss = Loss(
             drift=math.expm1(lo),
-            top=math.expm1(eps0 - hi) / -math.expm1(-hi) * widen,
-            spread=growth * (1.0 + 2.0 * s) * widen,
-            square=(e + 2.0 * growth * s * (s + 1.0)) * widen,
+            top=math.expm1(eps0 - hi) / -math.expm1(-hi) * scale,
+            spread=growth * (1.0 + 2.0 * s) * scale,
+            square=(e + 2.0 * growth * s * (s + 1.0)) * scale,
             gamma=min(min_gamma * (1.0 - side * slack), 1.0),
             residual=max(1.0 - min_gamma + side * slack, 0.0),
         )
@@ -182,19 +183,19 @@ def average(loss: Loss, prefactor: float, rate: float, n: int, side: int) -> flo
             return 0.0
         rate = max_rate
     # γ(1 − e^{−x}) and γe^{−x}.
-    lost = -loss.gamma * math.expm1(-rate)
-    remaining = loss.gamma * math.exp(-rate)
-    log_factor = math.log1p(-lost) if lost < 0.5 else math.log(loss.residual + remaining)
+    lost_mass = -loss.gamma * math.expm1(-rate)
+    kept_mass = loss.gamma * math.exp(-rate)
+    log_factor = math.log1p(-lost_mass) if lost_mass < 0.5 else math.log(loss.residual + kept_mass)
     exponent = n * log_factor
-    # `occupied` is 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, the share of M ≥ 1.
-    ratio = remaining / math.exp(log_factor)
-    occupied = -math.expm1(n * math.log1p(-ratio)) if ratio < 1.0 else 1.0
+    # `share` is 1 − ((1 − γ)/(1 − γ + γe^{−x}))ⁿ, that of M ≥ 1.
+    ratio = kept_mass / math.exp(log_factor)
+    share = -math.expm1(n * math.log1p(-ratio)) if ratio < 1.0 else 1.0
     parts = (math.log(prefactor), -math.log(loss.gamma), -math.log(n))
     # −log E e^{−xM} is concave in x and 0 at 0: its relative error is at most that of x. The
-    # relative error of γe^{−x}, which is x times that of x, can only enter through `occupied`, one
-    # to one.
+    # relative error of γe^{−x}, which is x times that of x, can only enter through `share`, one to
+    # one.
     margin = 128.0 * U * (1.0 + rate - exponent + math.fsum(map(abs, parts)))
-    logarithm = math.fsum([exponent, math.log(occupied), *parts]) + side * margin
+    logarithm = math.fsum([exponent, math.log(share), *parts]) + side * margin
     value = math.exp(min(logarithm, 0.0))
     # The margin includes the rounding of exp, but not underflow.
     return math.nextafter(value, 1.0 if side == ABOVE else 0.0)
@@ -218,8 +219,8 @@ class _BlanketLoss:
 
     @classmethod
     def of(cls, blanket: Decomposition) -> _BlanketLoss:
-        used = blanket.c > 0.0
-        a, b, c = blanket.a[used], blanket.b[used], blanket.c[used]
+        is_shared = blanket.c > 0.0
+        a, b, c = blanket.a[is_shared], blanket.b[is_shared], blanket.c[is_shared]
         rel_err = 1.01 * blanket.rel_err
         return cls(
             shift=(a - b) / c,
@@ -264,7 +265,7 @@ class _BlanketLoss:
 
 _SOURCE = "Balle, Bell, Gascón and Nissim, CRYPTO 2019"
 
-# Returns the bound of D by an inequality, for R, n and the side.
+# A function from R, n and the side to the bound of D by an inequality.
 Inequality = Callable[[Loss, int, int], float]
 
 
@@ -355,23 +356,23 @@ def smallest_eps_of_inequality(
     """Return an enclosure of the smallest ε in (0, ε₀] at which the bound is at most δ, or of ε₀.
 
     The bounds need not fall in ε (for small n they turn and rise). Therefore intervals are
-    discarded from the left if the bound certainly exceeds δ all over them, and are halved if not.
+    discarded from the left if the bound certainly exceeds δ everywhere in them, else halved.
     """
     lower = None
     rtol = _EPS_RTOL
-    pending = [(min(_SMALLEST_EPS, eps0), eps0)]
-    for examined in itertools.count(1):
-        if not pending:
+    intervals = [(min(_SMALLEST_EPS, eps0), eps0)]
+    for count in itertools.count(1):
+        if not intervals:
             break
-        if examined % _MAX_INTERVALS == 0:
+        if count % _MAX_INTERVALS == 0:
             # The bound nearly touches δ, where narrow intervals would take too long.
             rtol *= 10.0
-        lo, hi = pending.pop()
+        lo, hi = intervals.pop()
         if any(inequality(loss, n, BELOW) > delta for loss in losses(lo, hi, BELOW)):
             continue
         if hi - lo > rtol * hi:
             middle = math.sqrt(lo * hi)
-            pending += [(middle, hi), (lo, middle)]
+            intervals += [(middle, hi), (lo, middle)]
             continue
         lower = lo if lower is None else lower
         if hi == eps0 or delta_above(inequality, losses, hi, n) <= delta:
@@ -424,7 +425,7 @@ BENNETT, BENNETT_GENERIC, BENNETT_SIMILARITY = _BENNETT
 
 
 def _smaller_bound(name: str, label: str, *bounds: Bound) -> Bound:
-    """Return the bound that is the smaller one of bounds of the same quantities."""
+    """Return the smallest of several bounds of the same quantities, as one bound."""
 
     def compute(
         protocol: Protocol, quantity: str, settings: Sequence[Setting], numerics: Numerics

@@ -50,12 +50,12 @@ _MAX_STEPS = 10
 _SMALLEST_STEP = 1e-6
 
 
-# Called with the number of a step, the number of steps, and what the step does.
+# A function that is called with the number of a step, the number of steps, and what the step does.
 Progress = Callable[[int, int, str], object]
 
 
 def _no_progress(step: int, steps: int, label: str) -> None:
-    """Return nothing: nobody watches."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,17 @@ class Choice:
     proof
         Why ε₀ is certified: ``best`` (the mechanism's own ε), ``blanket`` or ``clone``.
     eps0
-        ε₀ of all that a user sends in a shuffle (natural log), if blanket messages, which do not
-        depend on the user, are known. ``lower`` meets the target, and `epsilon` is at most the
-        target there. ``upper`` misses it, or this proof does not show that it meets it. Gaussian
-        noise has no ε₀: about the ε at which a report is private by itself, at the target's δ.
+        ε₀ of everything a user sends in a shuffle (natural log), against an attacker who knows the
+        blanket messages, which do not depend on the user. ``lower`` meets the target, and `epsilon`
+        there is at most the target. ``upper`` misses the target, or ``proof`` does not show that it
+        meets it. Gaussian noise has no ε₀: the number is about the ε of a single report at the
+        target's δ.
     error
         The error of one attribute's estimate from the reports at ``eps0.lower``.
     mse
         Bounds of `error.mse` between the ends of ``eps0``; its upper end is that of ``error``.
     bits
-        The number of bits of all that a user sends in a round.
+        The number of bits of everything a user sends in a round.
     shuffles
         The number of shuffles in which a user sends something in a round.
 
@@ -112,7 +113,7 @@ class Choice:
 
     @property
     def eps0_of_round(self) -> float | None:
-        """ε₀ of all that a user sends in a round, rounded up: what remains if the shuffler fails.
+        """ε₀ of everything a user sends in a round, rounded up; it remains if the shuffler fails.
 
         ``eps0.lower`` times ``shuffles``; None for Gaussian noise.
         """
@@ -129,7 +130,7 @@ class Choice:
 
     @property
     def messages(self) -> int:
-        """The number of messages of a user in a shuffle, about one attribute."""
+        """The number of messages that a user sends in a shuffle for one attribute."""
         return 1 + (self.randomizer.blankets if isinstance(self.randomizer, MultiMessage) else 0)
 
 
@@ -142,8 +143,8 @@ class Ranking:
     choices
         The best parameters of every mechanism, the smallest ``error.mse`` first.
     by_clone
-        The best mechanism of one message if its ε₀ is chosen by a bound for every mechanism with
-        that ε₀ (the stronger clone), as is customary.
+        The best single-message mechanism if ε₀ comes from a bound for every mechanism with that ε₀
+        (the stronger clone), as is customary.
     curator_mse
         The error of the same estimate by a trusted curator, who adds independent noise to every
         count (or to the mean): geometric (Laplace) or Gaussian, whichever has the smaller error.
@@ -172,9 +173,9 @@ class Ranking:
         Returns
         -------
         pandas.DataFrame
-            With the mechanism, its ``parameters`` as text, ``eps0`` (the one to deploy) and that
-            of a round, the root mean square error of the estimate, ``mse`` and its ratio to that of
-            a trusted curator, bits, and what proves ε₀.
+            The mechanism, its ``parameters`` as text, ``eps0`` (the one to deploy) and that of a
+            round, the root mean square error of the estimate, ``mse`` and its ratio to that of a
+            trusted curator, bits, and what proves ε₀.
         """
         import pandas as pd
 
@@ -236,15 +237,15 @@ def choose(
     most_bits
         The largest number of bits that a user sends in a round; None for any number.
     most_eps0
-        The largest ε₀ of all that a user sends in a round (natural log), up to 300: what remains if
-        the shuffler fails. Separate shuffles share it equally. None for any.
+        The largest ε₀ of everything a user sends in a round (natural log), up to 300: what remains
+        if the shuffler fails. Separate shuffles share it equally. None for any.
     most_messages
         The largest number of messages of a user in a shuffle, 1 to 10⁶. If it is more than 1, the
         ranking includes protocols that hide a user's value among messages that depend on nobody
         (for values, each attribute by itself).
     progress
-        Called before each step with its number, the number of steps, and what it does. Parameters
-        are searched in some steps, and ε₀ is certified in others, which are counted anew.
+        Called before each step with its number, the number of steps, and what it does. Some steps
+        search parameters, and later ones certify ε₀; each phase counts from 1.
 
     Returns
     -------
@@ -271,21 +272,21 @@ def choose(
     task = Task(values, items, n, eps, delta, attributes, rounds, most_eps0, most_messages)
     show = progress or _no_progress
     candidates = [candidate for way in task.ways for candidate in _task_mechanisms(task, way, show)]
-    affordable = [x for x in candidates if most_bits is None or x.bits <= most_bits]
-    if not affordable:
+    allowed_candidates = [x for x in candidates if most_bits is None or x.bits <= most_bits]
+    if not allowed_candidates:
         smallest = min(candidates, key=lambda candidate: candidate.bits)
         raise ValueError(
             f"most_bits must be at least {smallest.bits:.6g}, which {smallest.family.name} takes, "
             f"the fewest of all mechanisms here, got {most_bits!r}"
         )
-    ranked = []
-    for step, candidate in enumerate(affordable, start=1):
-        show(step, len(affordable), f"eps0 of {candidate.family.name}")
-        ranked.append((candidate.certified(), candidate))
-    ranked.sort(key=lambda pair: pair[0].mse.upper)
-    clones = (candidate.by_clone() for _, candidate in ranked if candidate.family.has_clone)
+    pairs = []
+    for step, candidate in enumerate(allowed_candidates, start=1):
+        show(step, len(allowed_candidates), f"eps0 of {candidate.family.name}")
+        pairs.append((candidate.certified(), candidate))
+    pairs.sort(key=lambda pair: pair[0].mse.upper)
+    clones = (candidate.by_clone() for _, candidate in pairs if candidate.family.has_clone)
     by_clone = min(clones, key=lambda choice: choice.mse.upper)
-    return Ranking(tuple(choice for choice, _ in ranked), by_clone, task.curator_mse)
+    return Ranking(tuple(choice for choice, _ in pairs), by_clone, task.curator_mse)
 
 
 def calibrated(protocol: Calibrated) -> Choice:
@@ -302,7 +303,7 @@ def calibrated(protocol: Calibrated) -> Choice:
     return best.by_clone() if by_clone else best.certified()
 
 
-# Returns a decomposition or randomizer of all that a user sends in a shuffle, given its ε₀.
+# A function from ε₀ to a decomposition or randomizer of everything a user sends in a shuffle.
 Deployable = Callable[[float], Decomposition | Randomizer]
 
 
@@ -316,7 +317,7 @@ class _TaskMechanism:
     parameter: int = 1
 
     def attribute_mechanism(self, eps0: float) -> Randomizer | MultiMessage:
-        """Return the mechanism of one attribute; ε₀ is that of all that is sent in a shuffle."""
+        """Return the mechanism of one attribute; `eps0` is that of everything in a shuffle."""
         share = eps0 / self.task.attributes if self.way == "linked" else eps0
         return self.family.make(share, self.parameter)
 
@@ -327,7 +328,7 @@ class _TaskMechanism:
         return randomizer
 
     def blanket(self, eps0: float) -> Decomposition:
-        """Return the blanket of all that is sent in a shuffle."""
+        """Return the blanket of everything a user sends in a shuffle."""
         attribute, count = self.attribute_mechanism(eps0), self.task.attributes
         if isinstance(attribute, MultiMessage):
             return attribute.decomposition()
@@ -355,7 +356,7 @@ class _TaskMechanism:
 
     @property
     def bits(self) -> float:
-        """The number of bits of all that a user sends in a round."""
+        """The number of bits of everything a user sends in a round."""
         bits = self.family.bits(self.attribute_mechanism(1.0)) * self.family.shuffles
         count = self.task.attributes
         return bits + math.log2(count) if self.way == "one" else bits * count
@@ -398,24 +399,26 @@ class _TaskMechanism:
 
         `largest_eps0` compares δ at the target's ε. `epsilon` encloses ε at δ, less closely.
         """
-        task, lowered = self.task, eps0
+        task, smaller_eps0 = self.task, eps0
         for step in range(_MAX_STEPS):
             eps = reached(
-                partial(epsilon, deployable(lowered), self.draws, task.delta, rounds=self.shuffles)
+                partial(
+                    epsilon, deployable(smaller_eps0), self.draws, task.delta, rounds=self.shuffles
+                )
             ).upper
             if eps <= task.eps:
-                return lowered
+                return smaller_eps0
             if math.isinf(eps):
                 # The work budget is spent.
                 return eps0
             excess = math.log(eps / task.eps) if task.eps > 0.0 else _RTOL
             excess = max(excess, _SMALLEST_STEP * 2.0**step)
-            # ε grows about like e^{ε₀/2} − 1.
-            lowered += 2.1 * math.expm1(-0.5 * lowered) * excess
-        return lowered
+            # ε grows about like e^{ε₀/2} − 1, which makes the factor 2; the rest is a margin.
+            smaller_eps0 += 2.1 * math.expm1(-0.5 * smaller_eps0) * excess
+        return smaller_eps0
 
     def with_best_parameter(self) -> _TaskMechanism:
-        """Return it with the parameter of the smallest error at the ε₀ that the blanket allows."""
+        """Return a copy with the parameter that has the smallest error at the blanket's ε₀."""
         if self.family.smallest == self.family.largest:
             return self
 
@@ -429,10 +432,10 @@ class _TaskMechanism:
 
     def certified(self) -> Choice:
         """Return the choice by the mechanism's own ε, or by the blanket's."""
-        single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
-        if single and self.randomizer(1.0).crowds():
+        is_single = self.shuffles == 1 and self.way == "separate" and not self.family.protocol
+        if is_single and self.randomizer(1.0).crowds():
             return self._choice(self.randomizer, "best")
-        # With cells, the blanket alone does not tell which ε₀ misses the target.
+        # The blanket of noise is made of cells, and does not tell which ε₀ misses the target.
         is_noise = self.family.noise is not None
         return self._choice(self.randomizer if is_noise else self.blanket, "blanket")
 
@@ -478,9 +481,9 @@ def _task_mechanisms(task: Task, way: str, progress: Progress) -> Iterator[_Task
     """
     best: dict[str, int] = {}
     families = list(mechanism_families(task))
-    before, steps = task.ways.index(way) * len(families), len(task.ways) * len(families)
+    offset, steps = task.ways.index(way) * len(families), len(task.ways) * len(families)
     for place, family in enumerate(families, start=1):
-        progress(before + place, steps, f"parameters of {family.name}")
+        progress(offset + place, steps, f"parameters of {family.name}")
         parameter = best.get(family.like, family.smallest)
         candidate = _TaskMechanism(task, family, way, parameter)
         takes_long = way == "linked" and task.rounds > 1 and family.smallest < family.largest
@@ -494,7 +497,7 @@ def _task_mechanisms(task: Task, way: str, progress: Progress) -> Iterator[_Task
 
 
 def _cheapest(cost: Callable[[int], float], smallest: int, largest: int) -> int:
-    """Return the number with the smallest cost, by steps of ever smaller factors."""
+    """Return the number with about the smallest cost, by steps of ever smaller factors."""
     best, factor = smallest, _FIRST_FACTOR
     while factor > _LAST_FACTOR:
         steps = {

@@ -18,7 +18,7 @@ LARGEST_CLONE_EPS0 = 690.0
 
 
 def standard_clone(eps0: float) -> Decomposition:
-    """The clone: every other user sends one of the victim's two reports with probability e^{−ε₀}.
+    """Return the clone: others send one of the victim's two reports with probability e^{−ε₀}.
 
     What is assumed of users is as for `stronger_clone`, which is never larger.
 

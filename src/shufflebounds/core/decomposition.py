@@ -54,26 +54,26 @@ class Decomposition:
     ----------
     a, b, c
         Probabilities, shape (J,), 0 or at least 10⁻³⁰⁰; ``a`` and ``b`` sum to 1, ``c`` to at most
-        1. Numbers that are no floats (Fractions, Decimals) are rounded, and ``rel_err`` grows by as
-        much.
+        1. Numbers that are not floats (Fractions, Decimals) are rounded, and ``rel_err`` grows
+        accordingly.
     rel_err
         The real number that an entry x stands for lies within ``rel_err`` x of it, 0 to below
-        0.001. 0 says that the numbers themselves are meant. Enclosures are widened by it. Sums that
-        are off, by at most 10⁻⁹, raise it to twice as much.
+        0.001. 0 means that the entries are exact. Enclosures are widened by it. Sums may be off by
+        at most 10⁻⁹; ``rel_err`` becomes at least twice that error.
     inner, outer
         For a continuous randomizer: decompositions whose divergence is never above (``inner``) or
         never below (``outer``) its own. Where one is absent, the arrays serve as that end.
     tied
-        Truth values, shape (J,): where a and b stand for the same real number, however it is
-        rounded, so that a report there tells nothing. By default where a = b, if no ``rel_err`` is
-        given and both sums are equal, and nowhere otherwise. Set it to None where you raise
-        ``rel_err`` to cover other numbers, which need not be tied.
+        Truth values, shape (J,): whether a and b stand for the same real number, however it is
+        rounded, so that a report on this component tells nothing. By default it is true where
+        a = b if no ``rel_err`` is given and both sums are equal, and false everywhere otherwise.
+        If you raise ``rel_err`` to cover other numbers, set it to None: these need not be tied.
 
     Raises
     ------
     ValueError
-        For arrays that are no probability masses, a ``rel_err`` outside its range, ends that are no
-        decompositions, and components that are tied though a ≠ b, naming the field.
+        For arrays that are not probability masses, a ``rel_err`` outside its range, ends that are
+        not decompositions, and components that are tied though a ≠ b. The message names the field.
 
     Examples
     --------
@@ -95,11 +95,11 @@ class Decomposition:
     ties: BoolArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rounded = False
+        are_rounded = False
         for name in "abc":
-            masses, inexact = read_masses(name, getattr(self, name))
+            masses, is_inexact = read_masses(name, getattr(self, name))
             object.__setattr__(self, name, masses)
-            rounded = rounded or inexact
+            are_rounded = are_rounded or is_inexact
         if not self.a.shape == self.b.shape == self.c.shape:
             raise ValueError(
                 "a, b and c must have one entry per component, got "
@@ -113,17 +113,18 @@ class Decomposition:
             raise ValueError(f"c must sum to at most 1, got {1.0 + c!r}")
         given_error = self.rel_err
         object.__setattr__(
-            self, "rel_err", _entry_error(given_error, rounded, max(abs(a), abs(b), c))
+            self, "rel_err", _entry_error(given_error, are_rounded, max(abs(a), abs(b), c))
         )
         for name in ("inner", "outer"):
             if getattr(self, name) is not None:
                 require(name, getattr(self, name))
         # If the sums of a and b differ, equal masses become unequal when divided by these sums.
         sum_gap = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
-        exact, equal = given_error == 0.0 and not rounded and sum_gap == 0.0, self.a == self.b
+        are_exact = given_error == 0.0 and not are_rounded and sum_gap == 0.0
+        is_equal = self.a == self.b
         if self.tied is not None:
-            object.__setattr__(self, "tied", _read_ties(self.tied, equal))
-        ties = self.tied if self.tied is not None else _read_ties(equal & exact, equal)
+            object.__setattr__(self, "tied", _read_ties(self.tied, is_equal))
+        ties = self.tied if self.tied is not None else _read_ties(is_equal & are_exact, is_equal)
         object.__setattr__(self, "ties", ties)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -168,8 +169,8 @@ class Decomposition:
         Returns
         -------
         tuple of two arrays
-            Values, those beyond the range of floats infinite, and masses, both of shape (J,) or,
-            where there is a residual, (J + 1,).
+            Values (infinite beyond the range of floats) and masses, both of shape (J,), or (J + 1,)
+            if there is a residual.
 
         Raises
         ------
@@ -223,8 +224,8 @@ class Decomposition:
     def asymmetry(self) -> float:
         """Largest relative difference between a merged component and its mirror image under `swap`.
 
-        0 for an exactly symmetric decomposition, some roundings for one that is symmetric in
-        exact arithmetic, inf where a component has no counterpart at all.
+        It is 0 for an exactly symmetric decomposition, a few roundings for one that is symmetric in
+        exact arithmetic, and inf if a component has no counterpart at all.
         """
         merged = self.merge()
         ends = [end.asymmetry for end in (self.inner, self.outer) if end is not None]
@@ -284,12 +285,12 @@ class Decomposition:
         return np.stack([self.a, self.b, self.c, self.ties])
 
     def joint(self, other: Decomposition) -> Decomposition:
-        """Joint composition: the user sends both reports together (Theorem 9).
+        """Return the joint composition: the user sends both reports together (Theorem 9).
 
         Parameters
         ----------
         other
-            Of the other report, made with randomness of its own.
+            The decomposition of the other report, which has randomness of its own.
 
         Returns
         -------
@@ -299,7 +300,7 @@ class Decomposition:
         Raises
         ------
         ValueError
-            Where a product of masses would be too small for a float, or the pairs too many for
+            If a product of masses would be too small for a float, or the pairs are too many for
             memory.
 
         Examples
@@ -361,7 +362,7 @@ def _bound_product(left: Decomposition, right: Decomposition, end: str) -> Decom
 
 
 def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decomposition:
-    """Parallel composition: each user runs one randomizer, drawn by weight.
+    """Return the parallel composition: each user runs one randomizer, drawn by weight.
 
     Parameters
     ----------
@@ -377,11 +378,11 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     Raises
     ------
     ValueError
-        Where the weights do not sum to 1 within 10⁻¹², or a mass would be too small for a float.
+        If the weights do not sum to 1 within 10⁻¹², or a mass would be too small for a float.
 
     Notes
     -----
-    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 11. `Parallel` makes it of randomizers.
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Theorem 11. `Parallel` composes randomizers.
 
     Examples
     --------
@@ -396,19 +397,19 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
 
     def mixture(end: str | None) -> Decomposition:
-        chosen = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
+        end_parts = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
         a, b, c = (
             np.concatenate(
-                [_scaled(name, float(weight), getattr(part, name)) for weight, part in chosen]
+                [_scaled(name, float(weight), getattr(part, name)) for weight, part in end_parts]
             )
             for name in "abc"
         )
         # There are at most five roundings: three of the product and the weight, one of the total,
         # and one of the weight as it was given.
         rel_err = compounded(
-            max(part.rel_err for _, part in chosen), 6.0 * U, 1.001 * abs(total - 1.0)
+            max(part.rel_err for _, part in end_parts), 6.0 * U, 1.001 * abs(total - 1.0)
         )
-        tied = np.concatenate([part.ties for _, part in chosen])
+        tied = np.concatenate([part.ties for _, part in end_parts])
         return Decomposition(a, b, c, rel_err, tied=tied).merge()
 
     inner, outer = (
@@ -419,19 +420,20 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
-    """Poisson subsampling: a user takes part with some probability, else reports ⊥.
+    """Return a Poisson subsample: each user takes part with probability `rate`, else reports ⊥.
 
     Parameters
     ----------
     decomposition
-        Of a user who takes part.
+        The decomposition for a user who takes part.
     rate
-        Probability of taking part, 0 to 1, independent of all else, in every round anew.
+        Probability of taking part, 0 to 1, independently of all else, and again in every round.
 
     Returns
     -------
     Decomposition
-        With a further component for ⊥. The number of users stays that of all, absent ones included.
+        The decomposition with one more component, for ⊥. n still counts all users, absent ones
+        included.
 
     Raises
     ------
@@ -440,7 +442,7 @@ def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
 
     Notes
     -----
-    Su, Cheng and Wang 2025 (arXiv 2504.07414), Example 4.4. `Subsampled` makes it of randomizers.
+    Su, Cheng and Wang 2025 (arXiv 2504.07414), Example 4.4. `Subsampled` does it for a randomizer.
 
     Examples
     --------
@@ -459,18 +461,18 @@ def _scaled(name: str, weight: float, masses: FloatArray) -> FloatArray:
     return weight * masses
 
 
-def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
-    """Return a read-only copy of truth values, shape (J,), that are true only where `equal` is.
+def _read_ties(tied: object, is_equal: BoolArray) -> BoolArray:
+    """Return a read-only copy of truth values, shape (J,), that are true only where `is_equal` is.
 
-    Raises ValueError if `tied` is no such array.
+    Raises ValueError if `tied` is not such an array.
     """
     with contextlib.suppress(ValueError):  # NumPy raises it for rows of different lengths.
         array = np.array(tied)
         if (
             not isinstance(tied, np.ma.MaskedArray)
             and array.dtype == np.bool_
-            and array.shape == equal.shape
-            and equal[array].all()
+            and array.shape == is_equal.shape
+            and is_equal[array].all()
         ):
             array.flags.writeable = False
             return array
@@ -479,16 +481,16 @@ def _read_ties(tied: object, equal: BoolArray) -> BoolArray:
     )
 
 
-def _entry_error(rel_err: object, rounded: bool, off: float) -> float:
+def _entry_error(rel_err: object, are_rounded: bool, sum_error: float) -> float:
     """Return the relative uncertainty of entries that the user declared good to `rel_err`.
 
-    It includes one rounding if the entries were `rounded` to floats, and is at least 2 `off`, where
-    `off` >= 0 is the largest distance of a sum from its value: masses x that sum to 1 + s stand for
+    It includes one rounding if the entries were rounded to floats, and is at least twice
+    `sum_error`, the largest distance of a sum from its value: masses x that sum to 1 + s stand for
     x/(1 + s), or other masses as close to x as these. Raises ValueError unless `rel_err` and the
     result are in [0, 0.001).
     """
     given_error = validation.finite("rel_err", rel_err)
-    total = max(compounded(given_error, U) if rounded else given_error, 2.0 * off)
+    total = max(compounded(given_error, U) if are_rounded else given_error, 2.0 * sum_error)
     if given_error < 0.0 or total >= 1e-3:
         raise ValueError(f"rel_err must be a number in [0, 0.001), got {rel_err!r}")
     return max(total, _SMALLEST_ENTRY_ERROR) if total > 0.0 else 0.0

@@ -1,6 +1,6 @@
 """Checks of arguments of public functions: a ValueError names the argument, value and range.
 
-All other code may assume finite floats and integers. A number that is no float, such as
+All other code may assume finite floats and integers. A number that is not a float, such as
 Fraction(1, 3), is never rounded in silence: it is refused, or replaced by its neighbouring floats.
 """
 

@@ -95,9 +95,9 @@ def upper(
 def lower(
     others: str, reports: Claim, n: int, delta: float, eps: float, inputs: str = ""
 ) -> Claim | None:
-    """That D(ε) ≥ δ of the datasets in which all others hold `others`; None if that is unknown.
+    """Return the claim that D(ε) ≥ δ if all others hold `others`; None if that is unknown.
 
-    Of a matrix `inputs` are the victim's, such as ``0 against 3``.
+    `inputs` are the victim's rows of a matrix, such as ``0 against 3``.
     """
     if "parts" in reports:
         return None

@@ -68,7 +68,7 @@ class Curve:
         return Enclosures(lower, upper)
 
     def frame(self) -> pd.DataFrame:
-        """Its table as a data frame."""
+        """Return the curve's table as a data frame."""
         import pandas as pd
 
         return pd.DataFrame(rows(self), columns=list(columns(self.specification.quantity)))
@@ -85,7 +85,7 @@ def compute(name: CurveName, specification: Specification) -> Curve:
 
 
 def columns(quantity: str) -> tuple[str, ...]:
-    """Names of the columns of a curve's table.
+    """Return the names of the columns of a curve's table.
 
     ``x`` names the axis. ``distance`` and ``differing`` say in how many and in which coordinates
     the inputs of the attaining pair differ (empty where a bound looks at no pair), ``inputs`` which

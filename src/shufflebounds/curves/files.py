@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    """`write_bytes` of a text in UTF-8."""
+    """Write a text in UTF-8, as `write_bytes` does."""
     write_bytes(text.encode(), path)
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file at once or not at all, or to what is no regular file: a device or a pipe.
+    """Write a file at once or not at all, or write to a device or a pipe.
 
     What a link points to is replaced, not the link. A file that is replaced keeps its permissions.
     """

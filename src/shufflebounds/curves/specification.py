@@ -145,7 +145,7 @@ class Specification:
     def _misfits(
         self, values: Iterable[float], misfits_by_key: dict[object, InfeasibleError | None]
     ) -> list[InfeasibleError | None]:
-        """Why no protocol fits the setting at each value, if none does."""
+        """Return why no protocol fits the setting at each value, None where one does."""
         misfits = []
         for setting in self._at(values):
             key = (self.reports, self.distance, self.decisive(setting))
@@ -157,7 +157,7 @@ class Specification:
     def _misfit(
         self, setting: Setting, misfits_by_key: dict[object, InfeasibleError | None]
     ) -> InfeasibleError | None:
-        """Why no protocol fits a setting, if none does; ValueError for one that is too large."""
+        """Return why no protocol fits a setting, else None; raise ValueError if it is too large."""
         try:
             protocol = self.protocol(setting)
         except InfeasibleError as error:
@@ -170,7 +170,7 @@ class Specification:
         return None
 
     def plain(self) -> dict[str, Any]:
-        """Everything that decides its values, as numbers, texts, lists and mappings."""
+        """Return all that decides the curve's values, as numbers, texts, lists and mappings."""
         setting = self.setting.given()
         if isinstance(self.setting.delta, OverN):
             setting["delta"] = {"over_n": self.setting.delta.share}
@@ -188,7 +188,7 @@ class Specification:
         return content
 
     def text(self) -> str:
-        """`plain` on one line, as `read` takes it."""
+        """Return `plain` on one line, as `read` takes it."""
         return json.dumps(self.plain())
 
     @property
@@ -237,7 +237,7 @@ def of_question(
 
 
 def needed(quantity: str, reports: Sent) -> set[str]:
-    """Names of what the axis and the setting of a curve must give together."""
+    """Return the names of what the axis and the setting of a curve must give together."""
     return {*QUANTITIES[quantity], *reports.needs} - reports.gives
 
 

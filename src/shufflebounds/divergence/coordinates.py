@@ -98,7 +98,7 @@ class CoordinateMoments:
     ratio: float
 
     def series(self, eps: float, rate: float) -> Series:
-        """What makes of products the terms of L, of users who take part with probability `rate`."""
+        """Return the series of L in products, for users who take part with probability `rate`."""
         orders = np.arange(1.0, self.degree + 1.0)
         powers_of_a, powers_of_b = (
             np.cumprod(np.append(1.0, x / orders)) for x in (1.0, -math.exp(eps))
@@ -128,11 +128,11 @@ class Series:
     doubts: FloatArray
 
     def powers(self, z: NDArray) -> NDArray:
-        """Of degrees 1, 2, …, shape (degree, Z)."""
+        """Return the powers of z of degrees 1, 2, …, shape (degree, Z)."""
         return np.cumprod(np.repeat(z[None], self.moments.degree, axis=0), axis=0)
 
     def errors(self, products: FloatArray, size: FloatArray) -> FloatArray:
-        """By how much L may be off where |z| is of this size, shape (…, Z)."""
+        """Return upper bounds of the error of L where |z| is `size`, shape (…, Z)."""
         total: FloatArray = products @ self.doubts @ self.powers(size)
         next_degree = self.moments.degree + 1.0
         for k in range(2):
@@ -146,9 +146,9 @@ class Series:
         return total
 
     def derivative(self, theta: float, order: int) -> tuple[FloatArray, float]:
-        """Weights of products that make a derivative of L at θ, and what it may be off by.
+        """Return the weights of products that make a derivative of L at θ, and an error bound.
 
-        Of order 0 it is L − 1. Of any pattern.
+        The derivative of order 0 is L − 1. The error bound holds for every pattern.
         """
         k = np.arange(1.0, self.moments.degree + 2.0)
         # k!/(k − d)! θ^{k−d}
@@ -247,7 +247,7 @@ class _Sums(NamedTuple):
 
     @staticmethod
     def of(crowd: Crowd, held: OtherInput, degree: int) -> _Sums | None:
-        """Up to this p and q; None where R(x) is 0 in some."""
+        """Return the sums for p and q up to `degree`; None if R(x) is 0 at a victim's report."""
         a, b = held.pieces(crowd.a), held.pieces(crowd.b)
         possible = (a > 0.0) | (b > 0.0)
         a, b, law = a[possible], b[possible], held.law[possible]
@@ -311,16 +311,16 @@ class _Line:
         return _Line(tau, theta, eta, step, modes)
 
     def weights(self) -> FloatArray:
-        """Of t = 0, ±h, … in the sum, without e^{η²θ²/2} and h/2π, shape (modes + 1,)."""
+        """Return the weights of t = 0, ±h, …, without e^{η²θ²/2} and h/2π, shape (modes + 1,)."""
         t = np.arange(self.modes + 1.0) * self.step
         weights: FloatArray = np.where(t == 0.0, 1.0, 2.0) / (self.theta**2 + t**2)
         return weights * np.exp(-0.5 * (self.eta * t) ** 2 * (1.0 - 8.0 * U))
 
     def logs(self, growth: FloatArray, totals: FloatArray, n: int) -> FloatArray:
-        """Logarithms of what patterns give in the maximum, shape (N,).
+        """Return the logarithms of what patterns give in the maximum, shape (N,).
 
-        By L(θ) − 1, and by what the modes' weights times powers of q = τ + (1 − τ)|L| sum to, in
-        units of the power of the first.
+        ``growth`` is L(θ) − 1. ``totals`` are the sums over the modes of their weights times powers
+        of q = τ + (1 − τ)|L|, in units of the power of the first mode.
         """
         top = n * np.log1p((1.0 - self.tau) * growth)
         last = self.modes * self.step
@@ -331,7 +331,10 @@ class _Line:
         return log_values + 1e-13 * (1.0 + np.abs(top) + math.log(n))
 
     def sums(self, sizes: FloatArray, n: int) -> FloatArray:
-        """What the modes' weights times powers sum to, by |L(z_j)| − 1, shape (N, modes + 1)."""
+        """Return the sums of the modes' weights times powers, shape (N,).
+
+        ``sizes`` are |L(z_j)| − 1, shape (N, modes + 1).
+        """
         # |L(z_j)| is at most L(θ), and less than what rounding leaves of it near 0 is of no use.
         sizes = np.clip((1.0 - self.tau) * sizes, -1.0 + 1e-15, (1.0 - self.tau) * sizes[:, :1])
         logs = n * np.log1p(sizes)
@@ -340,7 +343,10 @@ class _Line:
         return totals
 
     def smooth(self, shape: _Shape, variances: FloatArray, n: int) -> FloatArray:
-        """The same mode by mode, shape (V, modes + 1), of at least these variances; from above."""
+        """Return upper bounds of the terms of `sums`, shape (V, modes + 1).
+
+        They hold for patterns with at least these variances, shape (V,).
+        """
         t = np.arange(self.modes + 1.0) * self.step
         fourth = t**4 * shape.fourth / 24.0 if shape.fourth < math.inf else math.inf
         falls = np.maximum(t**2 * variances[:, None] - fourth, 0.0)
@@ -364,7 +370,7 @@ class _Shape(NamedTuple):
 
     @staticmethod
     def of(series: Series, line: _Line, sums: Callable[[FloatArray], FloatArray]) -> _Shape:
-        """By the sums of patterns' products times weights."""
+        """Return the shape; `sums` takes weights to the weighted sums of patterns' products."""
         moments, errors = [], []
         for order in (0, 1, 2, 4):
             weights, err = series.derivative(line.theta, order)
@@ -436,7 +442,7 @@ class _JointQuestion:
         return (self.rate * product + absent) * (1.0 - 1e-12)
 
     def no_heads(self, line: _Line) -> float:
-        """Upper bound of (1 − λ)^{n−1}."""
+        """Return an upper bound of (1 − λ)^{n−1}."""
         exponent = (self.n - 1) * math.log1p(-line.tau * self.sure)
         return math.exp(exponent * (1.0 - 8.0 * U)) * (1.0 + 8.0 * U)
 
@@ -477,7 +483,7 @@ class _JointQuestion:
         return bounds
 
     def _sizes(self, series: Series, products: FloatArray, line: _Line) -> FloatArray:
-        """Upper bounds of |L(z_j)| − 1, shape (N, modes + 1)."""
+        """Return upper bounds of |L(z_j)| − 1, shape (N, modes + 1)."""
         z = line.theta + 1j * line.step * np.arange(line.modes + 1.0)
         away = products @ series.terms @ series.powers(z)
         real, imag = away.real, away.imag

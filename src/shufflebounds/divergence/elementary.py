@@ -23,9 +23,9 @@ SMALLEST = 1e-304
 def excess(
     decomposition: Decomposition, growth: float | FloatArray, where: NDArray[np.bool_]
 ) -> tuple[Any, Any]:
-    """Bounds of Σ (a − e^ε b)₊ over some components, at e^ε − 1.
+    """Return bounds of Σ (a − e^ε b)₊ over some components.
 
-    That is a float or of shape (P, 1); the bounds have shape (P,) then.
+    `growth` is e^ε − 1, a float or of shape (P, 1); then the bounds have shape (P,).
     """
     a, b = decomposition.a[where], decomposition.b[where]
     product = growth * b
@@ -40,7 +40,7 @@ def excess(
 def trivial_bounds(
     decomposition: Decomposition, growth: FloatArray, n: FloatArray, shared: NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds from D at n = 1, D₁ = Σ (a − e^ε b)₊, of the part of D that others can hide.
+    """Return bounds of the part of D that others can hide, from D at n = 1, D₁ = Σ (a − e^ε b)₊.
 
     D falls with n, and is never below D₁ times the probability that no other user draws a
     negative value. `growth` is e^ε − 1, shape (P, 1); `n` and the bounds have shape (P,).
@@ -65,19 +65,19 @@ def _miss_probability(mass: float, n: float) -> float:
 
 
 def _exp_up(x: float) -> float:
-    """e^x rounded up; never 0, so that an upper bound stays one."""
+    """Return e^x rounded up; never 0, so that an upper bound stays one."""
     return math.inf if x > 700.0 else math.exp(x) * (1.0 + 8.0 * U) + 5e-324
 
 
 def combine_bounds(
-    apart: Sequence[float], trivial: Sequence[float], log_ends: Sequence[float], n: float
+    unshared: Sequence[float], trivial: Sequence[float], log_ends: Sequence[float], n: float
 ) -> tuple[float, float]:
-    """Bounds of D from those of its first sum, trivial ones of the second and of log E[S₊]."""
-    if math.isnan(sum(apart) + sum(trivial)):  # comparisons below would take it for small
+    """Return bounds of D from those of its first sum, trivial ones of its second, and log E[S₊]."""
+    if math.isnan(sum(unshared) + sum(trivial)):  # comparisons below would take it for small
         return 0.0, math.inf
     low = max(trivial[0], exp_down(log_ends[0] - math.log(n)))
     high = max(low, min(trivial[1], _exp_up(log_ends[1] - math.log(n))))
-    lower, upper = apart[0] + low, apart[1] + high
+    lower, upper = unshared[0] + low, unshared[1] + high
     return (
         lower * (1.0 - 4.0 * U) if lower > SMALLEST else 0.0,
         max(upper * (1.0 + 4.0 * U), SMALLEST) if upper > 0.0 else 0.0,

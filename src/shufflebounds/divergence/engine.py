@@ -33,27 +33,27 @@ from shufflebounds.divergence.tree import tree_bounds
 # Fourier engine comes first, and beyond which the tree does. Speed only.
 MAX_FOURIER_KURTOSIS = 0.7
 # Limits of both engines, as work and as nodes: each engine is tried with each limit in turn until
-# the bounds are narrow. Speed only, but for what is refused.
+# the bounds are narrow. They decide about speed, and about which questions are refused.
 LIMITS = ((2.0**23, 2_000), (2.0**26, 8_000), (2.0**28, 30_000), (2.0**30, 100_000))
 # Multiple of the rounding error of nK at which no engine gets narrower.
 ROUNDING_LIMIT = 30.0
-# Width of log D below which all that is left is rounding.
+# Width of log D below which only rounding is left.
 FINEST = 1e-11
-# Distance of log D from the log δ that is asked for at which it is enough to know the side.
+# Distance of log D from the logarithm of the target δ from which on only the side matters.
 FAR_OFF = 7.0
 # Largest ε for which logarithms of D are computed: e^ε must stay a float.
 LARGEST_EPS = 690.0
 # Values beyond which a law is compressed. Speed only (benchmarks/deployer_grid.py, "Laplace").
 MAX_VALUES = 1000
-# Cells of the first compressed law. Fewer say nothing of rare values.
+# Number of cells of the first compressed law. Fewer say nothing about rare values.
 FIRST_CELLS = 500
 # Share of the relative width that is left for the bounds of a compressed law.
 SERIES_SHARE = 0.5
-# Factor of the number of cells where those of a compression are too few.
+# Factor by which the number of cells grows after a compression that had too few.
 REFINEMENT = 4
 # Factor by which a compression must narrow the bounds for another one to be tried.
 WORTHWHILE = 0.7
-# Bounds of D below this are left to logarithms.
+# Bounds of D below this are computed as logarithms.
 SMALLEST_FLOAT = 1e-290
 # Laws with at most this many histograms of reports are enumerated. Such laws have atoms near 0, for
 # which the Fourier engine is slow.
@@ -69,7 +69,9 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Goals:
-    """How narrow bounds of log E[S₊] should be at P points, and where they may be wide; (P,).
+    """How narrow bounds of log E[S₊] should be at P points, and where they may be wide.
+
+    All fields have shape (P,).
 
     ``n`` are numbers of users and ``rtol`` relative widths to aim at. It is enough to know that
     E[S₊]/n is beyond e^{±`FAR_OFF`} times ``delta`` (NaN if there is no such target), or that log
@@ -111,7 +113,7 @@ class Goals:
 def divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float = 1e-4, target: float = math.nan
 ) -> Enclosure:
-    """`divergences` at one point. Raises ValueError for eps < 0 or n < 1."""
+    """Enclose D(ε) at one point as `divergences` does; raise ValueError for eps < 0 or n < 1."""
     eps, n = validation.eps(eps), validation.whole("n", n, minimum=1)
     point = (np.array([float(x)]) for x in (eps, n, rtol, target))
     lower, upper = divergences(decomposition, *point)
@@ -128,7 +130,7 @@ def divergences(
     negligible: FloatArray | float = 0.0,
     one_try: bool = False,
 ) -> Bounds:
-    """Lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
+    """Return lower and upper bounds of D(ε) of (a, b, c), in this one direction, at P points.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ def divergences(
         Points (ε, n) and the relative widths to aim at, shape (P,); 0 ≤ ε ≤ 690, and `n` are whole
         numbers.
     target
-        The δ, if any, from which it is enough to know that D is far.
+        The δ that D is compared with, if any: far from it, bounds may be wide.
     negligible
         Values of D below which an upper bound is enough.
     one_try
@@ -176,7 +178,7 @@ def few_outcomes(decomposition: Decomposition, n: int) -> RankedOutcomes | None:
 
 
 def log_bounds(laws: Law, goals: Goals, one_try: bool = False) -> Bounds:
-    """Bounds of log E[S₊] of P laws, each the better one of the engines that were needed."""
+    """Return bounds of log E[S₊] of P laws, the best ones of the engines that each law needed."""
     # Masses whose errors differ cannot be united.
     if laws.masses.size > MAX_VALUES and not np.ndim(laws.mass_err):
         points = [(laws.at(i), goals.at(np.array([i]))) for i in range(goals.n.size)]
@@ -186,7 +188,7 @@ def log_bounds(laws: Law, goals: Goals, one_try: bool = False) -> Bounds:
 
 
 def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
-    """Bounds for one law of many values, by laws of fewer values."""
+    """Return bounds for one law of many values, by laws of fewer values."""
     if not (np.isfinite(law.value_err).all() and law.values.max() > 0.0):
         return -math.inf, math.inf
     tilted = tilt(law, tilting_point([(law, float(goal.n[0]))]))
@@ -206,7 +208,7 @@ def _compressed_bounds(law: Law, goal: Goals, one_try: bool) -> Ends:
 
 
 def _short_law_bounds(laws: Law, goals: Goals, one_try: bool) -> Bounds:
-    """Return what `log_bounds` does, with every value as it is."""
+    """Return what `log_bounds` returns, without compressing laws."""
     n, low, high = goals.n, np.full(goals.n.shape, -np.inf), np.full(goals.n.shape, np.inf)
     estimate, theta, _ = saddlepoint(laws, n)
     has_many_draws = estimate.kurtosis <= MAX_FOURIER_KURTOSIS
@@ -224,7 +226,7 @@ def _short_law_bounds(laws: Law, goals: Goals, one_try: bool) -> Bounds:
 
 
 def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
-    """Better bounds of one point than `ends`, by one engine after the other."""
+    """Narrow the bounds `ends` of one point by one engine after the other."""
     (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
         rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point([(law, n)])).log_mgf_err)
@@ -237,7 +239,7 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
 
 
 def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], Ends]]:
-    """The engines in the order in which they are tried, after one try of the Fourier engine."""
+    """Yield the engines in the order in which they are tried, after a first Fourier series."""
     for place, (work, nodes) in enumerate(LIMITS):
         fourier = partial(single_bounds, most_work=work)
         tree = partial(tree_bounds, most_work=nodes)
@@ -255,7 +257,7 @@ def enclose_points(
     goals: Goals,
     bounds: Callable[[Law, Goals], Bounds],
 ) -> Bounds:
-    """Bounds of D(ε) at P points by means of `bounds` of log E[S₊], with what holds without any."""
+    """Return bounds of D(ε) at P points, from `bounds` of log E[S₊] and what holds without them."""
     columns = _parts(decomposition, eps, goals, bounds)
     rows = np.array([*columns, goals.n]).T.tolist()
     ends = [combine_bounds(row[:2], row[2:4], row[4:6], row[6]) for row in rows]
@@ -269,14 +271,14 @@ def _parts(
     goals: Goals,
     bounds: Callable[[Law, Goals], Bounds],
 ) -> list[FloatArray]:
-    """Bounds of D's first sum, trivial ones of the second, and of log E[S₊] if these are wide."""
+    """Return bounds of D's first sum, trivial ones of its second, and of log E[S₊] if needed."""
     growth = np.array([[math.expm1(x)] for x in eps.tolist()])
-    alone = decomposition.c == 0.0
-    apart = excess(decomposition, growth, alone)
-    low, high = trivial_bounds(decomposition, growth, goals.n, ~alone)
+    is_unshared = decomposition.c == 0.0
+    unshared_ends = excess(decomposition, growth, is_unshared)
+    low, high = trivial_bounds(decomposition, growth, goals.n, ~is_unshared)
     log_low, log_high = np.full(eps.shape, -np.inf), np.full(eps.shape, np.inf)
-    goals = goals.beside(apart[1])
-    # Of one user, D is the finite sum that was just evaluated: only its rounding is left.
+    goals = goals.beside(unshared_ends[1])
+    # For one user, D is the finite sum that was just evaluated: only its rounding is left.
     is_wide = (high - low > goals.rtol * high) & (goals.n > 1.0)
     wide = np.flatnonzero(is_wide & ~(goals.n * high < np.exp(goals.log_negligible)))
     if wide.size:
@@ -284,25 +286,25 @@ def _parts(
         with contextlib.suppress(OverflowError), np.errstate(all="ignore"):
             laws = law_at(decomposition, eps[wide])
             log_low[wide], log_high[wide] = bounds(laws, goals.at(wide))
-    return [*apart, low, high, log_low, log_high]
+    return [*unshared_ends, low, high, log_low, log_high]
 
 
 def log_divergences(
     decomposition: Decomposition, eps: FloatArray, n: int, rtol: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
+    """Return lower and upper bounds of log D(ε) of (a, b, c), in this one direction, at ε ≥ 0.
 
-    The bounds have the shape (P,) of `eps`; −inf where D is, or cannot be told from, 0. They aim
-    at a distance of `rtol`, (P,) too, and hold whether they reach it or not.
+    The bounds have the shape (P,) of `eps`; they are −inf where D is 0 or cannot be told from 0.
+    They aim at distances of `rtol`, also (P,), and hold whether they reach them or not.
     """
-    within = np.minimum(eps, LARGEST_EPS)
-    lower, upper = divergences(decomposition, within, np.full(eps.shape, float(n)), rtol)
+    capped_eps = np.minimum(eps, LARGEST_EPS)
+    lower, upper = divergences(decomposition, capped_eps, np.full(eps.shape, float(n)), rtol)
     with np.errstate(divide="ignore"):
         # A logarithm is off by two ulps, which are at most 4u times 700.
         low, high = np.log(lower) - 3000.0 * U, np.minimum(np.log(upper) + 3000.0 * U, 0.0)
     for i in np.flatnonzero((upper > 0.0) & (lower < SMALLEST_FLOAT)):
-        low[i], high[i] = log_divergence(decomposition, float(within[i]), n, float(rtol[i]))
-    # D falls: what is known at one ε bounds it at others.
+        low[i], high[i] = log_divergence(decomposition, float(capped_eps[i]), n, float(rtol[i]))
+    # D falls, so an upper bound at the largest ε holds beyond it; a lower bound does not.
     low[eps > LARGEST_EPS] = -np.inf
     return low, high
 
@@ -310,19 +312,19 @@ def log_divergences(
 def log_divergence(
     decomposition: Decomposition, eps: float, n: int, rtol: float
 ) -> tuple[float, float]:
-    """Bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
+    """Return bounds of log D(ε) at one ε, 0 ≤ ε ≤ 690, in this one direction."""
     goals = Goals(*np.array([[float(n)], [rtol], [math.nan], [-math.inf]]))
     columns = _parts(decomposition, np.array([eps]), goals, log_bounds)
     *parts, log_low, log_high = (float(x[0]) for x in columns)
     if any(map(math.isnan, (*parts, log_low, log_high))):  # values beyond floats
         return -math.inf, 0.0
-    each = (
+    hidden_ends = (
         max(log(parts[2]), log_low - math.log(n)),
         min(log(parts[3]), log_high - math.log(n)),
     )
     sums = [
         float(np.logaddexp(log(part), end)) if end < math.inf else math.inf
-        for part, end in zip(parts[:2], each, strict=True)
+        for part, end in zip(parts[:2], hidden_ends, strict=True)
     ]
     lower, upper = (
         end + side * 16.0 * U * (1.0 + abs(end)) if math.isfinite(end) else end

@@ -66,7 +66,7 @@ def fourier_bounds(
     theta: FloatArray | None = None,
     enough: FloatArray | None = None,
 ) -> Bounds:
-    """Bounds of log E[S₊] at P points.
+    """Return bounds of log E[S₊] at P points.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def sum_bounds(
     theta: FloatArray | None = None,
     enough: FloatArray | None = None,
 ) -> Bounds:
-    """Bounds of log E f(S) at P points, for sums of n draws of each law of `kinds`.
+    """Return bounds of log E f(S) at P points, for sums of n draws of each law of `kinds`.
 
     The laws have P rows and one exponent, and `n` and the other arguments are those of
     `fourier_bounds`.
@@ -133,7 +133,7 @@ def points_at_once(components: int) -> int:
 def single_bounds(
     law: Law, n: float, rtol: float, most_work: float = MOST_WORK
 ) -> tuple[float, float]:
-    """`fourier_bounds` of one law, which is no row."""
+    """Return what `fourier_bounds` returns, for one law that is not a row."""
     low, high = fourier_bounds(law.as_row(), np.array([float(n)]), np.array([rtol]), most_work)
     return float(low[0]), float(high[0])
 

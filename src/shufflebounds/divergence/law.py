@@ -32,12 +32,12 @@ BLOCK = 2**16
 
 
 def log(x: float) -> float:
-    """Natural log of x ≥ 0, −inf at 0."""
+    """Return the natural log of x ≥ 0, −inf at 0."""
     return math.log(x) if x > 0.0 else -math.inf
 
 
 def exp_down(x: float) -> float:
-    """e^x rounded down; 0 where it leaves the range in which floats keep their precision."""
+    """Return e^x rounded down; 0 where it leaves the range in which floats keep their precision."""
     return 0.0 if x < -700.0 else math.exp(min(x, 700.0)) * (1.0 - 8.0 * U)
 
 
@@ -57,7 +57,7 @@ def away_from_one(y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def underflow(growth: float | FloatArray, b: FloatArray, product: FloatArray) -> FloatArray:
-    """An upper bound of the absolute error of growth · b that its relative error does not cover."""
+    """Return an upper bound of the error of growth · b that its relative error does not cover."""
     return np.where((growth > 0.0) & (b > 0.0) & (product < 2.0**-960), 2.0**-1072, 0.0)
 
 
@@ -97,7 +97,7 @@ class Law:
 
 
 def law_at(decomposition: Decomposition, eps: float | FloatArray) -> Law:
-    """GPARV of a decomposition at ε ≥ 0, a number or shape (P,), over components with c > 0."""
+    """Return the GPARV at ε ≥ 0, a number or of shape (P,), over the components with c > 0."""
     # Python's expm1 raises OverflowError where NumPy's would return inf.
     growth = np.array([math.expm1(x) for x in np.ravel(eps).tolist()]).reshape((*np.shape(eps), 1))
     positive = decomposition.c > 0.0
@@ -182,7 +182,7 @@ def tilt(law: Law, theta: float | FloatArray) -> Tilted:
 
 
 def log_mgf(law: Law, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """K(θ) and a bound of its error, for θ of any sign and shape (…, T); inf where it overflows.
+    """Return K(θ) and a bound of its error, for θ of any sign, shape (…, T); inf if it overflows.
 
     Two formulas, and the one with the smaller error wins: log1p(Σ p expm1(θg)), which keeps the
     relative precision that n multiplies when K is small, and log-sum-exp, which keeps the absolute

@@ -133,7 +133,7 @@ class Saddlepoint(NamedTuple):
 
 
 def saddlepoint(law: Law, n: float | FloatArray) -> tuple[Saddlepoint, FloatArray, FloatArray]:
-    """Estimates of log E[S₊], the tilting points, and the tilted masses.
+    """Return estimates of log E[S₊], the tilting points, and the tilted masses.
 
     E[S₊] is the integral of e^Φ/2πi, Φ(s) = nK(s) − 2 log s, over θ + iℝ (Daniels 1954). The value
     is −inf where no value of G is above 0.

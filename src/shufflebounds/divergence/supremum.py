@@ -51,26 +51,28 @@ from shufflebounds.divergence.window import round_down
 # Average number of heads, the users who report from d, that is tried first. Every aim is valid:
 # these constants decide how tight it is and what it costs (benchmarks/mechanisms.py).
 FIRST_HEADS = 2.0
-# Probability that there are no heads, as a share of the main term, at which the number of heads
-# aims.
+# Probability of no heads, as a share of the main term, that the choice of the number of heads aims
+# at.
 NO_HEADS_SHARE = 3e-4
-# Growth of the main term's logarithm from which on fewer heads are tried, too: up to 0.4 % of ε.
+# Growth of the main term's logarithm beyond which fewer heads are tried, too. It changes ε by up to
+# 0.4 %.
 GROWTH_OF_MAIN = 0.03
 # Largest share of heads among all users.
 MAX_HEADS_SHARE = 0.5
-# Standard deviation of the smoothing, times θ. It costs half of its square, relatively.
+# Standard deviation of the smoothing, times θ. It raises the bound by half of its square,
+# relatively.
 SMOOTHING = 0.06
 # Relative size of the modes beyond the last one.
 SMALLEST_MODE = 1e-7
-# Largest number of modes of an aim, which takes a second.
+# Largest number of modes of an aim; so many take a second.
 MAX_MODES = 2**20
-# Number of levels up to which the blanket may be used.
+# Number of levels of `_fractions_of_blanket`, between which the use of the blanket is interpolated.
 LEVELS = 60
-# Largest number of values of an input that decide about an aim.
+# Largest number of values of an input by which an aim is chosen.
 MAX_VALUES = 100
 # Number of tilts on a grid; the grid is refined around the best tilt.
 TILTS = 24
-# Number of values to which a law with twice as many values is spread.
+# Number of values to which a law of more than twice as many values is compressed.
 CELLS = 500
 
 
@@ -79,8 +81,8 @@ class Aim:
     """The free choices of the bound, and estimates of its two terms.
 
     ``tau`` (J,) is the share of the blanket that heads report from. ``theta`` is 0 if no value is
-    above 0. ``modes`` of the sum are evaluated. ``log_main`` estimates the logarithm of the
-    maximum, ``log_no_heads`` that of the term without heads.
+    above 0. ``modes`` is the number of modes of the sum. ``log_main`` estimates the logarithm of
+    the maximum, ``log_no_heads`` that of the term without heads.
     """
 
     tau: FloatArray
@@ -105,8 +107,8 @@ class Aim:
         if tau is None:
             return None
         laws = [
-            _shortened(*_remaining_values(member, held, eps, tau))
-            for member, held in _inputs(crowd)
+            _shortened(*_remaining_values(member, other, eps, tau))
+            for member, other in _inputs(crowd)
         ]
         masses, values = (_pad_rows([law_[k] for law_ in laws]) for k in range(2))
         share = float(tau @ crowd.c)
@@ -164,22 +166,22 @@ def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
 
 
 def _goal_of_pair(pair: tuple[float, Aim | None]) -> float:
-    """Return the estimate of an aim beside its number of heads, inf if there is none."""
+    """Return the estimate of the aim in a pair (number of heads, aim), inf if there is no aim."""
     return math.inf if pair[1] is None else pair[1].goal()
 
 
 def _inputs(crowd: Crowd) -> list[tuple[Crowd, OtherInput]]:
     """Return the inputs of others and their crowds."""
     family = (crowd, *crowd.extremes)
-    return [(member, held) for member in family for held in member.others.values()]
+    return [(member, other) for member in family for other in member.others.values()]
 
 
 def _remaining_values(
-    crowd: Crowd, held: OtherInput, eps: float, tau: FloatArray
+    crowd: Crowd, other: OtherInput, eps: float, tau: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return masses and values of (a − e^ε b)/(R(x) − d)."""
-    remaining_law = held.law - held.pieces(tau * crowd.c)
-    excesses = held.pieces(crowd.a - math.exp(eps) * crowd.b)
+    remaining_law = other.law - other.pieces(tau * crowd.c)
+    excesses = other.pieces(crowd.a - math.exp(eps) * crowd.b)
     with np.errstate(all="ignore"):
         return remaining_law, np.where(remaining_law > 0.0, excesses / remaining_law, 0.0)
 
@@ -241,8 +243,8 @@ def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray 
     )
     if not 0.0 < float(fractions @ c) < 1.0:
         return None
-    # Components that only extremes have belong to inputs that are more alike, and far from the
-    # worst.
+    # Components that only extremes have belong to inputs that are more alike. These are far from
+    # the worst inputs.
     result: FloatArray = np.where(crowd.c > 0.0, fractions[crowd.classes], MAX_BLANKET_SHARE)
     return result
 
@@ -250,7 +252,7 @@ def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray 
 def _best_tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, float, float]:
     """Return the θ with the smallest maximum of estimates over inputs, that, and the spread of S.
 
-    Both arrays have shape (inputs, J). The estimates take S for normal.
+    Both arrays have shape (inputs, J). The estimates take S to be normal.
     """
     spread = math.sqrt(
         n * float(np.max(np.sum(masses * np.clip(values, -1e100, 1e100) ** 2, axis=1)))
@@ -262,7 +264,7 @@ def _best_tilt(values: FloatArray, masses: FloatArray, n: int) -> tuple[float, f
         logs, sigmas = _log_estimates(values, masses, n, np.exp(grid))
         best = int(np.argmin(np.where(np.isnan(logs), np.inf, logs)))
         spacing = float(grid[1] - grid[0])
-        # This counts by its square.
+        # An error of the tilt counts by its square.
         if not spacing > 1e-2:
             return math.exp(grid[best]), float(logs[best]), float(sigmas[best])
         low, high = grid[best] - spacing, grid[best] + spacing
@@ -398,21 +400,21 @@ def _inputs_by_spread(crowd: Crowd, eps: float) -> list[tuple[Crowd, OtherInput]
 
 
 def _remaining_decomposition(
-    crowd: Crowd, held: OtherInput, tau: FloatArray
+    crowd: Crowd, other: OtherInput, tau: FloatArray
 ) -> Decomposition | None:
     """Return (a, b, R(x) − d), with pieces as components; None if round-off is too large."""
-    heads_law = held.pieces(tau * crowd.c)
-    remaining_law = held.law - heads_law
+    heads_law = other.pieces(tau * crowd.c)
+    remaining_law = other.law - heads_law
     if (remaining_law < 0.0).any() or too_small(remaining_law):
         return None
     # The subtraction of at most 9/10 of the common mass magnifies errors.
     positive = remaining_law > 0.0
-    magnification = np.max((held.law + heads_law)[positive] / remaining_law[positive], initial=1.0)
-    law_err = compounded(crowd.rel_err, held.rel_err)
+    magnification = np.max((other.law + heads_law)[positive] / remaining_law[positive], initial=1.0)
+    law_err = compounded(crowd.rel_err, other.rel_err)
     rel_err = (1.01 * law_err + 5.0 * U) * float(magnification)
     if not rel_err < MAX_RELATIVE_ERROR:
         return None
-    return Decomposition(held.pieces(crowd.a), held.pieces(crowd.b), remaining_law, rel_err)
+    return Decomposition(other.pieces(crowd.a), other.pieces(crowd.b), remaining_law, rel_err)
 
 
 @dataclass(eq=False)

@@ -56,13 +56,13 @@ class Chernoff:
         return (self.log_moment - log_tail) / self.u
 
     def tail(self, end: float, size: float = 0.0) -> float:
-        """Bound of the probability beyond `end`, which was rounded from numbers of that `size`."""
+        """Bound the probability beyond `end`, which was rounded from numbers of that `size`."""
         rounding = 16.0 * U * (abs(self.log_moment) + self.u * (abs(end) + size))
         return math.exp(min(0.0, self.log_moment - self.u * end + rounding))
 
     @staticmethod
     def best(u: FloatArray, log_moment: FloatArray, log_tail: float) -> Chernoff | None:
-        """The one of several that reaches least far for e^{log_tail}; None where none holds."""
+        """Return the bound that reaches least far for e^{log_tail}; None if no bound holds."""
         usable = np.isfinite(log_moment) & (u > 0.0)
         if not usable.any():
             return None
@@ -102,7 +102,7 @@ class Window:
         size: float,
         kernel: Kernel = SHUFFLE,
     ) -> Window | None:
-        """The window for a relative width of E g(X); None where it needs numbers out of range.
+        """Return the window for a relative width of E g(X); None if it needs numbers out of range.
 
         `spread` is the tilted variance of S, `tails` are bounds of S and −S, and `size` estimates
         E g(X), if it is not 0.
@@ -146,7 +146,7 @@ class Window:
 
 
 def _wrap(theta: float, period: float, right_end: float, outside: float) -> float:
-    """Bound of E g^P(X) − E g(X) when X is in [right_end − period, right_end] but for `outside`.
+    """Bound E g^P(X) − E g(X) if X is in [right_end − period, right_end] but for `outside`.
 
     It needs 1/θ ≤ right_end ≤ period.
     """

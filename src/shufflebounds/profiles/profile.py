@@ -25,7 +25,8 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import RESERVE, budget
 
-# Relative width of δ to which a part is known first, which mostly shows that it does not decide.
+# Relative width to which δ of a part is enclosed first: this mostly shows that the part does not
+# decide.
 COARSE_RTOL = 0.05
 # Relative gap between an upper bound and a lower one below which no costly upper bound is tried: it
 # would hardly be smaller.
@@ -48,7 +49,7 @@ class Ends:
         return Ends(lower, upper, np.full(upper.shape, name, dtype=object))
 
     def where(self, rows: NDArray[np.bool_], other: Ends) -> Ends:
-        """Return a copy whose marked rows are those of `other`, which has only these."""
+        """Return a copy whose marked rows come from `other`, which has only these rows."""
         ends = [x.copy() for x in vars(self).values()]
         for mine, theirs in zip(ends, vars(other).values(), strict=True):
             mine[rows] = theirs
@@ -59,13 +60,13 @@ class Ends:
         return Ends(*(x[rows] for x in vars(self).values()))
 
     def largest(self, other: Ends) -> Ends:
-        """Return the largest of each two numbers; the name is that of the larger lower end."""
+        """Return the larger of each two numbers; the name is that of the larger lower end."""
         names = np.where(other.lower > self.lower, other.names, self.names)
         lower, upper = np.maximum(self.lower, other.lower), np.maximum(self.upper, other.upper)
         return Ends(lower, upper, names)
 
     def smallest(self, other: Ends) -> Ends:
-        """Return the smallest of each two numbers; `other` is named if it is clearly smaller."""
+        """Return the smaller of each two numbers; `other` is named if it is clearly smaller."""
         is_smaller = other.upper < self.upper * (1.0 - NAMED_GAIN)
         names = np.where(is_smaller, other.names, self.names)
         lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
@@ -113,7 +114,7 @@ class Profile(ABC):
 
         They aim at a relative width of `rtol`, and hold whatever width they reach. They may be wide
         where it is certain on which side of `target` δ is, or where δ is hardly above `floor`, a
-        lower bound of the answer. Where a costly bound is above `target`, it need not be known.
+        lower bound of the answer. A costly bound above `target` may be left out.
         """
 
     @abstractmethod
@@ -132,11 +133,11 @@ class Profile(ABC):
 
     @abstractmethod
     def estimates(self, eps: FloatArray) -> FloatArray:
-        """Return estimates of log δ at an ε of each curve, (P,). They bound nothing."""
+        """Return estimates of log δ at an ε of each curve, (P,). They are not bounds."""
 
     @abstractmethod
     def guesses(self, delta: FloatArray) -> FloatArray:
-        """Return estimates of the roots at δ, (P,). They bound nothing."""
+        """Return estimates of the roots at δ, (P,). They are not bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +314,7 @@ class Min(Several):
         floor: FloatArray,
         target: FloatArray,
     ) -> Ends:
-        """Return the smallest answer of all parts, at most `largest`; it may be any below `target`.
+        """Return the smallest answer of all parts, at most `largest`; any below `target` will do.
 
         `ask` answers for a part at some rows, given the best upper ends there. If the work budget
         is spent, the cheap parts that follow are still asked, and the error holds the best ends.
@@ -344,11 +345,11 @@ def one_or_many(lower: FloatArray, upper: FloatArray) -> Enclosure | Enclosures:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Two profiles between which the truth lies: two datasets attain ``lower``, all have ``upper``.
+    """Two profiles between which the truth lies.
 
-    They are the same object where the truth itself is known, as for a finite decomposition. If
-    ``is_ordered``, both consist of one direction for each order of the two datasets, and the order
-    is the same in every round.
+    Two datasets attain ``lower``, and ``upper`` holds for all datasets. Both are the same object if
+    the truth itself is known, as for a finite decomposition. If ``is_ordered``, both consist of one
+    direction for each order of the two datasets, and the order is the same in every round.
     """
 
     lower: Profile

@@ -40,18 +40,19 @@ from shufflebounds.profiles.root_search import LARGEST_EPS
 CELL_VARIANCE = 5.5 / 12.0
 # Share of the requested width that is left to the distances of the nodes.
 NODE_SHARE = 0.75
-# Share of the requested width that is left to each of: what is beyond the last node, the widths of
-# the enclosures at the nodes.
+# Share of the requested width for what is beyond the last node. The widths of the enclosures at the
+# nodes have the same share.
 SMALL_SHARE = 0.05
 # Largest distance of a node from the last one, as a share of its ε.
 LARGEST_GROWTH = 0.2
 # Largest fall of log δ from a node to the next: lines below a curve must not fall below 0.
 LARGEST_FALL = 0.8
-# The same for the estimates that choose the nodes.
+# Largest distance of an estimate from the last one, as a share of its ε. The estimates choose the
+# nodes.
 ROUGH_GROWTH = 0.12
-# Number of these estimates that are made at once.
+# Number of estimates that are computed at once.
 ROUGH_BLOCK = 48
-# Most kinks of a curve that are all nodes.
+# Most kinks of a curve with which all of them become nodes.
 MAX_KINKS = 1000
 # Most nodes of a kind.
 MAX_NODES = 4000
@@ -59,11 +60,11 @@ MAX_NODES = 4000
 SMALLEST_STEP = 1e-12
 # Logarithm of δ below which estimates end.
 SMALLEST_LOG = -690.0
-# Largest relative width of δ that is aimed at at a node.
+# Largest relative width of δ to aim at in a node.
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
-# Smallest relative change of δ over that of ε which is told apart.
+# Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
 # Most choices of nodes.
 MAX_CHOICES = 4
@@ -86,7 +87,7 @@ class RoundTarget(NamedTuple):
     def sensitivity(self, tilt: Tilt) -> float:
         """Return the relative width of δ that the requested one allows.
 
-        At an ε near 0, whose relative width means little, it does not fall further.
+        It does not fall further near ε = 0, where the relative width of ε means little.
         """
         if math.isnan(self.delta):
             return self.rtol
@@ -157,7 +158,7 @@ def dataset_pairs(profile: Profile) -> Iterator[Orders]:
 def enclosures_at(
     direction: Direction, eps: FloatArray, rtol: float | FloatArray, level: float
 ) -> Ends:
-    """Return ends of δ at several ε; where outcomes are few, those of their enumeration."""
+    """Return ends of δ at several ε, by enumeration if outcomes are few."""
     ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
     if ranked is None:
         return direction.at(np.zeros(eps.size, int)).deltas(eps, rtol, floor=level)
@@ -205,7 +206,7 @@ class RoundCurve:
     estimates: Points = (np.zeros(0), np.zeros(0))
 
     def use_kinks(self, rtol: float) -> None:
-        """Use the kinks of the curves as nodes, and their own losses, if they are few."""
+        """Use the kinks of the curves as nodes, and the exact losses, if the kinks are few."""
         directions = {x: None for orders in self.kind.pairs for x in orders}
         places = [kinks_of(direction) for direction in directions]
         if not self.kind.interval.is_exact or any(x is None for x in places):
@@ -262,11 +263,11 @@ class RoundCurve:
 
     @property
     def largest(self) -> FloatArray:
-        """Upper bounds of both orders."""
+        """Upper bounds of δ at the nodes, for both orders."""
         return np.asarray(self.upper.max(axis=0))
 
     def above(self, side: int = 0) -> Losses:
-        """Return losses above the upper profile, of one order (0 or 1) if rounds have the same."""
+        """Return losses above the upper profile, of the order `side` if rounds have the same."""
         if len(self.upper) == 1:
             return losses_above(self.nodes, self.upper[0])
         return losses_above_order(self.nodes, self.upper[side], self.upper[1 - side])
@@ -356,7 +357,7 @@ class Rounds:
         return curves
 
     def _add_nodes(self, curves: Sequence[RoundCurve], target: RoundTarget) -> None:
-        """Add the nodes that a target needs to curves that have others than their kinks.
+        """Add the nodes that a target needs to the curves whose nodes are not kinks.
 
         The first curve of a family stands for all of them.
         """
@@ -423,7 +424,7 @@ class Sums:
         return [x for x in sums if x is not None]
 
     def floor(self) -> LossSum | None:
-        """Return a sum below that of the largest curves, which `upper` is above."""
+        """Return a sum below that of the largest curves; `upper` is above the same sum."""
         return self._sum([curve.below_largest() for curve in self.curves], None)
 
     def _sum(self, losses: Sequence[Losses | None], times: Sequence[int] | None) -> LossSum | None:
@@ -510,7 +511,7 @@ class NodePlan(NamedTuple):
 
 
 def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) -> FloatArray:
-    """Return nodes, as many for each unit of ε as `rate` says, to where δ is at most `level`."""
+    """Return nodes up to where δ is at most `level`; `rate` is their number per unit of ε."""
     eps, heights = curve
     is_last = heights <= heights[-1] * (1.0 + 1e-6) + level
     last = float(eps[max(int(np.argmax(is_last)), 1)])
@@ -532,7 +533,7 @@ def _places(curve: Points, edges: FloatArray, rate: FloatArray, level: float) ->
 def _influences(
     curve: Points, places: FloatArray, theta: float, times: int, losses: Losses
 ) -> FloatArray:
-    """Return estimates of the relative change of δ for one of δ of a round at each node.
+    """Estimate the relative change of δ of all rounds for that of one round's δ at each node.
 
     They rest on E e^{θL} = 1 + θ(θ + 1) ∫ H e^{θε} dε, of which a node has one cell.
     """
@@ -556,6 +557,6 @@ def _densities(losses: Losses, times: int, theta: float) -> tuple[FloatArray, Fl
     edges = np.concatenate([[0.0], 0.5 * (places[1:] + places[:-1]), places[-1:]])
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.nan_to_num(sums / np.diff(edges), posinf=0.0)
-    # What has no loss at all needs no nodes.
+    # Outcomes without any loss need no nodes.
     density[0] = density[1] if density.size > 1 else density[0]
     return edges, np.maximum(density, 1e-12 * density.max())

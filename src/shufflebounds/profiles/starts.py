@@ -35,7 +35,7 @@ def starts(
 def _saddlepoint_roots(
     decomposition: Decomposition, n: FloatArray, target: FloatArray, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Roots of the saddlepoint estimate, its slopes there, and its errors; shape (P,)."""
+    """Return roots of the saddlepoint estimate, its slopes there, and its errors; shape (P,)."""
     with np.errstate(all="ignore"):
         guess = np.minimum(_normal_eps(decomposition, n, target), 0.9 * end)
         low, high = np.zeros(n.shape), np.full(n.shape, end)
@@ -60,7 +60,7 @@ def _saddlepoint_roots(
 
 
 def _normal_eps(decomposition: Decomposition, n: FloatArray, target: FloatArray) -> FloatArray:
-    """The ε > 0 at which log D is `target` if the mean of n draws is normal, and e^ε close to 1."""
+    """Return ε > 0 where log D is `target` if the mean of n draws is normal and e^ε close to 1."""
     sigma = np.sqrt(mean_square(decomposition) / n)
     z = np.sqrt(-2.0 * target)
     for _ in range(3):

@@ -158,7 +158,7 @@ def _probabilities(place: str, cells: list[str]) -> list[float]:
 
 
 def _hint(cells: list[str], numbers: list[float]) -> str:
-    """Return how to mend a line that is no distribution; empty if no common mistake explains it."""
+    """Return how to mend a line that is not a distribution; empty if no mistake explains it."""
     total, total_without_first = math.fsum(numbers), math.fsum(numbers[1:])
     # The line 0,25,0,75 with decimal commas means 0.25 and 0.75.
     decimals = [_cell_number(".".join(pair)) for pair in zip(cells[::2], cells[1::2], strict=False)]

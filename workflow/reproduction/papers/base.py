@@ -44,13 +44,13 @@ class TableKind(BaseModel):
     is_drawn: ClassVar[bool] = False
 
     def named(self) -> tuple[str, ...]:
-        """Names of the mechanisms that the table is about: its ``mechanism`` or ``mechanisms``."""
+        """Return the names of the table's mechanisms: its ``mechanism`` or ``mechanisms``."""
         mechanism = getattr(self, "mechanism", None)
         return getattr(self, "mechanisms", () if mechanism is None else (mechanism,))
 
     @classmethod
     def load_code(cls) -> TableCode:
-        """How the table is computed and shown; this imports the paper's ``tables`` module."""
+        """Return how the table is computed and shown; import the paper's ``tables`` module."""
         code: TableCode = import_module(f"{cls.__module__}.tables").CODE[cls]
         return code
 

@@ -54,7 +54,7 @@ def text(
 
 
 def _section(row: Any) -> str:
-    """Everything on a claim that the summary does not have: findings, measure, reasons."""
+    """Return everything on a claim that the summary omits: findings, measure, reasons."""
     findings = [
         f"**{row.verdict.capitalize()}** ({row.source})",
         f": {row.measured}." if row.measured else ".",
@@ -67,7 +67,7 @@ def _section(row: Any) -> str:
 
 
 def _run(evidence: Mapping[str, Evidence]) -> str:
-    """δ, ε₀, the grid of n and the version of the library."""
+    """Return a sentence on δ, ε₀, the grid of n and the version of the library."""
     tables = [shown.curves for shown in evidence.values() if not shown.curves.empty]
     if not tables:
         return "No curves were given."

@@ -114,7 +114,7 @@ class Condition:
         return None if points["quoted"].isna().all() else judge(points, panel)
 
     def _judge_every(self, points: pd.DataFrame, panel: str) -> Judgement:
-        """The judgement on a condition about every point; in part if a whole panel meets it."""
+        """Judge a condition about every point; in part if a whole panel meets it."""
         at_low, at_high = self.holds(points["low"]), self.holds(points["high"])
         points = points.assign(holds=at_low & at_high, is_open=at_low ^ at_high)
         panels = points.groupby(["mechanism", panel], dropna=False)["holds"].all()
@@ -175,7 +175,7 @@ class Condition:
 
 
 def percentage(value: float, *, up: bool) -> str:
-    """A share in per cent with three digits; the exact value of the float is rounded up or down."""
+    """Return a share in per cent, the float's exact value rounded up or down to three digits."""
     if math.isinf(value):
         return "∞ %" if value > 0 else "−∞ %"
     context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
@@ -183,7 +183,7 @@ def percentage(value: float, *, up: bool) -> str:
 
 
 def setting(point: pd.Series) -> str:
-    """Where a point lies, in words."""
+    """Return where a point lies, in words."""
     detail = f", {point.detail}" if point.detail else ""
     return f"{_place(point.mechanism, point.eps0)}, n = {point.n}{detail}"
 
@@ -223,7 +223,7 @@ class Claim:
     note: str = ""
 
     def judge(self, data: Any) -> Judgement | None:
-        """The judgement on evidence, or on run times if ``timed``; None if nothing is measured."""
+        """Judge the evidence, or run times if ``timed``; return None if nothing is measured."""
         measure = self.compare.points if self.compare else self.function
         result = measure(data) if measure else None
         if self.condition and isinstance(result, pd.DataFrame):
@@ -234,7 +234,7 @@ class Claim:
 
 
 def claim_of(entry: Mapping[str, Any], panel: str, function: Measure | None) -> Claim:
-    """The claim of an entry of claims.yaml; `function` measures it if the entry compares no curves.
+    """Return the claim of an entry of claims.yaml; `function` measures it if no curves do.
 
     Raises ValueError for a claim with two measures, and for one with neither a measure nor a
     reason.
@@ -276,7 +276,7 @@ def check(
     evidence: Mapping[str, Evidence],
     seconds: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """One row per claim, with the columns `COLUMNS`.
+    """Return one row per claim, with the columns `COLUMNS`.
 
     Parameters
     ----------

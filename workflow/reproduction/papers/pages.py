@@ -82,7 +82,7 @@ class Page:
 
 
 def safe(value: float, *, up: bool) -> str:
-    """Five digits of `value`, not below it (`up`) or not above it."""
+    """Return five digits of `value`, not below it (`up`) or not above it."""
     rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     context = decimal.Context(prec=5, rounding=rounding)
     return format(context.create_decimal_from_float(value), "f")

@@ -81,7 +81,7 @@ class Comparison:
 def enclosures(
     curves: pd.DataFrame, bound: str, detail: str = "", quantity: str = "epsilon"
 ) -> pd.DataFrame:
-    """``low`` and ``high`` of one bound, indexed by `POINT` and, if named, a column of details.
+    """Return ``low`` and ``high`` of a bound, indexed by `POINT` and a column of details, if named.
 
     The largest of several rows counts: an upper bound must cover every pair of inputs, and the
     best lower bound is wanted. It is unknown if one of them is.
@@ -119,7 +119,7 @@ def _targets(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def ratio(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Ours / theirs where both have a row; a divisor of 0 leaves that end open."""
+    """Return ours / theirs where both have a row; a divisor of 0 leaves that end open."""
     pairs = ours.join(theirs.add_suffix("_theirs"), how="inner")
     divisors = pairs[["high_theirs", "low_theirs"]].where(lambda ends: ends != 0.0)
     # An unknown divisor leaves an unknown ratio.
@@ -129,7 +129,7 @@ def ratio(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_minus(ends: pd.DataFrame) -> pd.DataFrame:
-    """1 − a quantity."""
+    """Return 1 − a quantity."""
     return pd.DataFrame({"low": 1.0 - ends["high"], "high": 1.0 - ends["low"]})
 
 
@@ -170,7 +170,7 @@ def renamed(ends: pd.DataFrame, mechanism: str, name: str) -> pd.DataFrame:
 
 
 def point_table(ends: pd.DataFrame) -> pd.DataFrame:
-    """Points, in the order of their index, with open ends where nothing is known."""
+    """Return points, in the order of their index, with open ends where nothing is known."""
     points = ends.sort_index().reset_index()
     points = points.fillna({"low": -np.inf, "high": np.inf})
     points["eps0"] = points["eps0"].where(points["eps0"] > 0.0)

@@ -153,7 +153,7 @@ def _row(sheet: Sheet, i: int) -> Sequence[View]:
 def _panel(
     view: View, i: int, sheet: Sheet, row: Sequence[View], styles: Mapping[str, Any]
 ) -> alt.LayerChart:
-    """A band, lines, their markers and names, and the point that is nearest to the pointer."""
+    """Return a panel: a band, lines, their markers and names, and the point next to the pointer."""
     x_scale = _scale(view.x_log)
     if view.x_limits:
         x_scale.domain = list(view.x_limits)
@@ -352,7 +352,7 @@ def _enclosure(lower: float, upper: float) -> str:
 
 
 def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
-    """Shades, and in each cell its number and the letter of its line."""
+    """Return a map: shades, and in each cell its number and the letter of its line."""
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
     columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
@@ -376,7 +376,7 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
 
 
 def _cells(view: View) -> Iterator[dict[str, Any]]:
-    """Points of a map."""
+    """Yield the points of a map."""
     for line, curve in view.lines:
         for x, y, ratio in zip(curve.x, curve.y, curve.upper.tolist(), strict=True):
             yield {
@@ -409,7 +409,7 @@ def _style(look: Look) -> dict[str, Any]:
 
 
 def page(papers: Mapping[str, Mapping[str, Specification]]) -> str:
-    """The page of some charts, by titles of papers and addresses on the page such as su2026/fig3.
+    """Return a page of charts, by titles of papers and addresses on the page such as su2026/fig3.
 
     A chart is drawn once it is opened; a chart that is alone is open.
     """

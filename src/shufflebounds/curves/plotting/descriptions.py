@@ -117,7 +117,7 @@ def markdown(sheet: Sheet, caption: str) -> str:
 
 
 def latex(sheet: Sheet, caption: str) -> str:
-    r"""The same as ``\caption`` and ``\Description``, the command of ACM's class for alt text."""
+    r"""Return title, caption and alt text as ``\caption`` and as ACM's command ``\Description``."""
     title = latex_text(plain(sheet.title))
     alternative = latex_text(alternative_text(sheet))
     return f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"

@@ -143,7 +143,7 @@ def _small(picture: io.BytesIO, source: str | None) -> bytes:
 
 
 def _theme(kind: str, fonts: Sequence[str] = ()) -> Any:
-    """The context in which figures of a kind are made and written, whatever a user's settings."""
+    """Return the context for drawing and writing figures of a kind, whatever a user's settings."""
     theme = {**THEME, **(PRINT_THEME if kind == "pdf" else {})}
     family: Any = theme["font.family"]
     usual = [family] if isinstance(family, str) else family
@@ -286,7 +286,7 @@ def _broken(text: str, width: float) -> str:
 
 
 def _panel_title(letter: str, parts: Sequence[str], width: float) -> str:
-    """The parts of a title in one line where they fit, else the first in a line of its own."""
+    """Return the parts of a title in one line if they fit, else the first in a line of its own."""
     first, *others = parts or [""]
     first = f"{letter} {first}".strip()
     lines = _broken(", ".join([first, *others]), width)
@@ -296,13 +296,13 @@ def _panel_title(letter: str, parts: Sequence[str], width: float) -> str:
 
 
 def line_style(look: Look) -> dict[str, Any]:
-    """Keyword arguments of a line for Matplotlib, without its marker."""
+    """Return the keyword arguments of a line for Matplotlib, without its marker."""
     dashes = (0, tuple(part / look.width for part in look.dashes)) if look.dashes else "solid"
     return {"color": look.color, "linewidth": look.width, "linestyle": dashes}
 
 
 def marker_style(look: Look) -> dict[str, Any]:
-    """Keyword arguments of the markers of a line for Matplotlib."""
+    """Return the keyword arguments of the markers of a line for Matplotlib."""
     face = "white" if look.is_hollow else look.color
     return {"marker": look.marker, "markerfacecolor": face, "markeredgecolor": look.color}
 
@@ -406,7 +406,7 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
 
 
 def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
-    """The names beside a panel, at its middle, each with a piece of its line and the line's end.
+    """Draw the names beside a panel, at its middle; return each with its sample and the line's end.
 
     Lines that share a name have it once; lines that no panel of the row shows have none.
     """

@@ -13,7 +13,7 @@ from shufflebounds.bounds.registry import BOUNDS
 
 # Lines of at most this many bounds or mechanisms fit in a panel.
 MAX_LINES = 6
-# Colours of what is no line: the band between two bounds, grid lines, text.
+# Colours of what is not a line: the band between two bounds, the grid, text.
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
 # The line at a ratio of 1.

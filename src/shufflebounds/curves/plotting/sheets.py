@@ -316,7 +316,7 @@ def _is_of_errors(layout: Layout) -> bool:
 
 
 def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
-    """The panels without empty parts of titles, called (a), (b), … where there are several."""
+    """Return the panels without empty parts of titles, called (a), (b), … if there are several."""
     letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
     is_alone = len(rows) == len(rows[0]) == 1
     return [
@@ -359,12 +359,12 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
 
 
 def numbers(cells: pd.Series) -> FloatArray:
-    """Return a column as floats; an empty cell, or anything else that is no number, becomes NaN."""
+    """Return a column as floats; empty cells, and all others that are not numbers, become NaN."""
     return pd.to_numeric(cells, errors="coerce").to_numpy(float)
 
 
 def _as_drawn(line: Line, curve: Drawn) -> Line:
-    """A line that is dotted, and says so, where nothing is proven; with a marker for one point."""
+    """Return the line, dotted and labelled if it is unproven, with a marker if it is one point."""
     if curve.kind == "unproven":
         line = replace(line, label=line.label + NOT_PROVEN, look=unproven(line.look))
     if curve.x.size == 1 and not line.look.marker:
@@ -459,10 +459,10 @@ class TradeOffLine:
 
 
 def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
-    """What attacks gain over a guess: the difference of both rates, and their ratio where few.
+    """Return a sheet of what attacks gain over a guess: difference and ratio of both rates.
 
     A guess has as many true positives as false ones, and the plain rates of a small risk would all
-    lie on one line.
+    lie on one line. The ratio is drawn on logarithmic axes, for few false positives.
     """
     rates = np.linspace(0.0, 1.0, TRADE_OFF_POINTS)
     rare = np.geomspace(SMALLEST_RATE, 1.0, TRADE_OFF_POINTS)

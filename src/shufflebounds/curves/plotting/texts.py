@@ -84,14 +84,14 @@ def three_digits(value: float) -> str:
 
 
 def equations(setting: Mapping[str, float | OverN]) -> Iterator[str]:
-    """Such as ε₀ = 0.1 and δ = 0.01/n, of values by the names of `Setting`."""
+    """Yield equations such as ε₀ = 0.1 and δ = 0.01/n, for values by the names of `Setting`."""
     for key, value in setting.items():
         text = f"${value.share:g}/n$" if isinstance(value, OverN) else number(value)
         yield f"{SYMBOLS[key]} = {text}"
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
-    """The text with names in braces replaced by their values, as plain text: {eps0} by 0.1 and 4.
+    """Return the text with names in braces replaced by their values: {eps0} by 0.1 and 4.
 
     Raises ValueError for a name that has no value.
     """
@@ -142,7 +142,7 @@ def _italic(match: re.Match[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """The text with its formulas in Unicode; what has no such character stays as it is written.
+    """Return the text with its formulas in Unicode; what has no such character stays as it is.
 
     Powers are raised and indices lowered where Unicode has the characters, else they keep their
     ^ or _.

@@ -29,7 +29,7 @@ LABELS: Mapping[str, str] = {
 
 
 def best_mechanisms_table(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
-    """A row for each ε, number of values and number of users; errors are over the curator's."""
+    """Return a row for each ε, number of values and of users; errors are over the curator's."""
     rows = []
     for eps, values, n in itertools.product(parameters.eps, parameters.values, parameters.n):
         ranking = choose(

@@ -46,7 +46,7 @@ AXES = {"noise_multiplier": (r"noise multiplier $\sigma$", "σ"), "steps": ("ste
 
 
 def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Enclosure:
-    """ε at δ of epochs of DP-SGD in which each step samples every example with rate 1/steps."""
+    """Enclose ε at δ of epochs of DP-SGD whose steps sample every example with rate 1/steps."""
     rate, count = 1.0 / steps, steps * epochs
 
     def mixed(end: Decomposition) -> Decomposition:
@@ -107,9 +107,10 @@ def allocations_page(frame: pd.DataFrame) -> Page:
 
 
 def allocations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """ε along the axis with several values and, below, over the lower bound of random allocation.
+    """Return ε along the axis with several values and, below, over the lower bound.
 
-    There is a column of panels for each number of epochs.
+    The lower bound is that of random allocation. There is a column of panels for each number of
+    epochs.
     """
     axis = "noise_multiplier" if frame["noise_multiplier"].nunique() > 1 else "steps"
     above, below = [], []

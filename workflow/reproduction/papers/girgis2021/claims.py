@@ -46,7 +46,7 @@ SHARES = tuple(i / 100.0 for i in range(1, 100))
 
 
 def first_below_second(evidence: Evidence) -> pd.DataFrame:
-    """1 − Theorem 3.1 / Theorem 3.3, unless both come out at ε₀, which says nothing."""
+    """Return 1 − Theorem 3.1 / Theorem 3.3, unless both come out at ε₀, which says nothing."""
     bounds = [_divergence(evidence, name) for name in ("girgis_upper", "girgis_simple")]
     quotient = ratio(*bounds)
     eps0 = quotient.index.get_level_values("eps0")
@@ -55,7 +55,7 @@ def first_below_second(evidence: Evidence) -> pd.DataFrame:
 
 
 def upper_above_lower(evidence: Evidence) -> pd.DataFrame:
-    """Theorem 3.1 / (2e^{ε₀} · Theorem 3.4) − 1, where λ ≥ 2 and λ⁴e^{5ε₀} ≤ n/10."""
+    """Return Theorem 3.1 / (2e^{ε₀} · Theorem 3.4) − 1, where λ ≥ 2 and λ⁴e^{5ε₀} ≤ n/10."""
     quotient = ratio(_divergence(evidence, "girgis_upper"), _divergence(evidence, "girgis_lower"))
     eps0, order, n = (quotient.index.get_level_values(name) for name in ("eps0", "order", "n"))
     quotient = quotient.div(2.0 * np.exp(eps0), axis=0) - 1.0
@@ -67,7 +67,7 @@ def _divergence(evidence: Evidence, bound: str) -> pd.DataFrame:
 
 
 def saved_of_published(evidence: Evidence) -> pd.DataFrame:
-    """1 − ε by Theorem 3.1 / ε by `published_composition`, of `MANY_ROUNDS` or more."""
+    """Return 1 − ε by Theorem 3.1 / ε by `published_composition`, for `MANY_ROUNDS` or more."""
     ours = enclosures(evidence.curves, "girgis_upper")
     ours = ours[ours.index.get_level_values("rounds") >= MANY_ROUNDS]
     settings = ours.index.to_frame()[["eps0", "n", "delta", "rounds"]].to_numpy().tolist()
@@ -76,7 +76,7 @@ def saved_of_published(evidence: Evidence) -> pd.DataFrame:
 
 
 def published_composition(eps0: float, n: float, delta: float, rounds: float) -> float:
-    """ε of rounds by the clone's closed form and advanced composition, which share δ evenly."""
+    """Return ε of rounds by the clone's closed form and advanced composition, δ shared evenly."""
     eps = clone_closed_form(eps0, int(n), delta / (2.0 * rounds)).upper
     return eps * math.sqrt(-2.0 * rounds * math.log(delta / 2.0)) + rounds * eps * math.expm1(eps)
 
@@ -87,7 +87,7 @@ def suggested_share(eps0: float, n: int) -> float:
 
 
 def theorem_3_1_at(share: float, eps0: float, n: int, order: int) -> float:
-    """Theorem 3.1 at a whole order, with γ = `share` in place of 1/2; at most ε₀."""
+    """Return Theorem 3.1 at a whole order, with γ = `share` in place of 1/2; at most ε₀."""
     m = math.floor((1.0 - share) * (n - 1) * math.exp(-eps0)) + 1
     rare = eps0 * order - share * share * (n - 1) * math.exp(-eps0) / 2.0
     moment = float(np.logaddexp(log_special_moment(order, eps0, m), rare))

@@ -61,7 +61,7 @@ LINES = (
 
 
 def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *, up: bool) -> float:
-    """D(ε) of `n` reports, the GPARV rounded up or down to multiples of `step` (in its units)."""
+    """Return D(ε) of `n` reports, the GPARV rounded up or down to multiples of `step`."""
     exposed = decomposition.c == 0.0
     excess = decomposition.a[exposed] - math.exp(eps) * decomposition.b[exposed]
     values, masses = decomposition.gparv(eps)
@@ -71,7 +71,7 @@ def divergence(decomposition: Decomposition, eps: float, n: int, step: float, *,
 
 
 def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e-4) -> Enclosure:
-    """ε at δ of a symmetric pair, rounded down and up, by a step of (e^{ε₀} − 1)/1000.
+    """Return ε at δ of a symmetric pair, rounded down and up, by a step of (e^{ε₀} − 1)/1000.
 
     e^{ε₀} is the largest ratio of a to b. Each end has the relative accuracy `rtol`.
     """
@@ -85,7 +85,7 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
 
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
-    """E[T₊] for the sum T of n draws of whole numbers `cells`."""
+    """Return E[T₊] for the sum T of n draws of whole numbers `cells`."""
     above, below = _window_end(cells, masses, n), _window_end(-cells, masses, n)
     size = next_fast_len(above + below, real=True)
     law = np.bincount(np.mod(cells, size).astype(np.int64), weights=masses, minlength=size)
@@ -111,7 +111,7 @@ def printed_divisor(eps0: float) -> int:
 
 
 def algorithm7_table(parameters: AlgorithmSeven, context: Context) -> pd.DataFrame:
-    """ε of the blankets and of the dataset pairs of mechanisms, certified and by the algorithm.
+    """Return ε of mechanisms' blankets and dataset pairs, certified and by the algorithm.
 
     A row for each mechanism, ε₀ and number of users. ``upper`` and ``lower`` are the certified
     ends, ``algorithm_upper`` and ``algorithm_lower`` those of the algorithm, ``seconds`` the CPU
@@ -207,7 +207,7 @@ def algorithm7_page(frame: pd.DataFrame) -> Page:
 
 
 def algorithm7_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """ε against n, a column for each mechanism and ε₀; below, all divided by the upper bound."""
+    """Return ε against n, a column for each mechanism and ε₀; below, all over the upper bound."""
     groups = frame.groupby(["mechanism", "eps0"], sort=False)
     panels = [rows.sort_values("n") for _, rows in groups]
     views = [[_panel_view(rows, ratio=ratio) for rows in panels] for ratio in (False, True)]
@@ -236,7 +236,7 @@ def _panel_view(rows: pd.DataFrame, *, ratio: bool) -> View:
 
 @cache
 def as_printed() -> pd.DataFrame:
-    """`algorithm7_table` of the paper's 10-RR, from end to end of its figures."""
+    """Return `algorithm7_table` of the paper's 10-RR, from end to end of its figures."""
     parameters = AlgorithmSeven(
         mechanisms=("krr10",), eps0=(0.1, 4.0), n=(1_000, 10_000, 100_000), delta=1e-6
     )

@@ -50,7 +50,7 @@ def law_table(parameters: AmplificationVariable, context: Context) -> pd.DataFra
 
 
 def law_page(frame: pd.DataFrame) -> Page:
-    """Some quantiles of the law."""
+    """Return a page of some quantiles of the law."""
     quantiles = [float(frame.loc[frame["cdf"] >= share, "value"].iloc[0]) for share in SHARES]
     first = frame.iloc[0]
     return Page(

@@ -98,7 +98,7 @@ QUICK_SECONDS = 30.0
 
 
 def fall_with_k(evidence: Evidence) -> pd.DataFrame:
-    """1 − next / previous of ε of k joint reports, from one number k of reports to the next."""
+    """Return 1 − next / previous of ε of k joint reports, from one number k to the next."""
     now = enclosures(evidence.curves, "blanket").reset_index("k_joint")
     before = now.groupby(level=now.index.names).shift()
     steps = zip(before["k_joint"], now["k_joint"], strict=True)
@@ -107,7 +107,7 @@ def fall_with_k(evidence: Evidence) -> pd.DataFrame:
 
 
 def joint_below_clone(evidence: Evidence) -> pd.DataFrame:
-    """1 − blanket / clone, of several joint reports and of the clone of a single report."""
+    """Return 1 − blanket / clone, of several joint reports and of the clone of a single report."""
     curves = evidence.curves
     upper = enclosures(curves[curves["k_joint"] > 1], "blanket").reset_index("k_joint")
     detail = [f"k = {k:.0f}" for k in upper["k_joint"]]
@@ -116,7 +116,7 @@ def joint_below_clone(evidence: Evidence) -> pd.DataFrame:
 
 
 def fold_below_joint(evidence: Evidence) -> pd.DataFrame:
-    """1 − fold / joint, of ε of k reports of one value and of k reports of a value each."""
+    """Return 1 − fold / joint, of ε of k reports of one value and of k reports of a value each."""
     upper = enclosures(evidence.curves, "blanket").reset_index("k_joint")
     tables = []
     for name, mechanism in _compositions(evidence, "k_fold"):
@@ -127,7 +127,7 @@ def fold_below_joint(evidence: Evidence) -> pd.DataFrame:
 
 
 def between_parts(evidence: Evidence) -> pd.DataFrame:
-    """How far inside its parts a parallel mix is: the less of 1 − mix/largest, 1 − least/mix.
+    """Return how far inside its parts a mix is: the less of 1 − mix/largest and 1 − least/mix.
 
     It is negative where the mix is outside.
     """
@@ -143,7 +143,7 @@ def between_parts(evidence: Evidence) -> pd.DataFrame:
 
 
 def domain_matters(evidence: Evidence) -> pd.DataFrame:
-    """|ε_D / ε_∞ − 1| of RAPPOR, for domains of D ≥ `LARGE_DOMAIN` values and for D = ∞."""
+    """Return |ε_D / ε_∞ − 1| of RAPPOR, for domains of D ≥ `LARGE_DOMAIN` values and D = ∞."""
     upper = enclosures(_single(evidence), "blanket")
     sizes = {
         name: dict(mechanism.parameters).get("domain_size")
@@ -160,7 +160,7 @@ def domain_matters(evidence: Evidence) -> pd.DataFrame:
 
 
 def below_full_distance(evidence: Evidence) -> pd.DataFrame:
-    """1 − ε_d / ε_k, for inputs of k joint reports at Hamming distances d < k and k."""
+    """Return 1 − ε_d / ε_k, for inputs of k joint reports at Hamming distances d < k and k."""
     several = evidence.curves[evidence.curves["k_joint"] > 1]
     full = enclosures(several[several["distance"] == several["k_joint"]], "blanket")
     fewer = several[several["distance"] < several["k_joint"]]
@@ -186,7 +186,7 @@ def _with_detail(ends: pd.DataFrame, detail: list[str]) -> pd.DataFrame:
 
 
 def worst_dataset(_: Evidence) -> Judgement:
-    """Datasets of k-RR against the one whose others all hold a third value.
+    """Compare datasets of k-RR with the one whose others all hold a third value.
 
     Few users are compared with all datasets, many with the dataset whose others hold x₁¹.
     """
@@ -216,7 +216,7 @@ def worst_dataset(_: Evidence) -> Judgement:
 
 
 def lower_support(_: Evidence) -> Judgement:
-    """Numbers of values of the lower bound's GPARV at ε₀/10, for a third and for uniform values."""
+    """Count the values of the lower bound's GPARV at ε₀/10, for a third and for uniform values."""
     sizes = set()
     for k, eps0 in itertools.product((4, 5, 10, 100), (1.0, 4.0)):
         randomizer = KRR(k, eps0)
@@ -227,7 +227,7 @@ def lower_support(_: Evidence) -> Judgement:
 
 
 def _uniform_pair(randomizer: KRR, k: int) -> Decomposition:
-    """The pair of the dataset whose others hold uniform values, so that their reports are too."""
+    """Return the pair of datasets whose others hold uniform values, as do their reports."""
     first, second = randomizer.matrix()[:2]
     return Decomposition(first, second, np.full(k, 1.0 / k))
 
@@ -265,7 +265,7 @@ def gparv_range(_: Evidence) -> Judgement:
 
 
 def five_values(_: Evidence) -> Judgement:
-    """Numbers of values of the blanket's GPARV at ε₀/10, of mechanisms on categorical data."""
+    """Count the values of the blanket's GPARV at ε₀/10, of mechanisms on categorical data."""
     sizes = {
         name: max(len(_gparv_law(make(eps0).blanket(), eps0 / 10.0)) for eps0 in LEVELS)
         for name, make in CATEGORICAL.items()
@@ -275,7 +275,7 @@ def five_values(_: Evidence) -> Judgement:
 
 
 def below_clone(_: Evidence) -> pd.DataFrame:
-    """1 − ε(blanket) / ε(standard clone) of mechanisms."""
+    """Return 1 − ε(blanket) / ε(standard clone) of mechanisms."""
     return pd.DataFrame(
         _point(name, eps0, n, make(eps0).blanket(), standard_clone(eps0))
         for (name, make), eps0, n in itertools.product(BESIDE_CLONE.items(), LEVELS, USERS)
@@ -283,7 +283,7 @@ def below_clone(_: Evidence) -> pd.DataFrame:
 
 
 def lower_domain(_: Evidence) -> Judgement:
-    """The lower bound's GPARV over D values, from the matrix of all outputs, against D = 3."""
+    """Compare the lower bound's GPARV over D values, by the matrix of all outputs, with D = 3."""
     distances = []
     for make, eps0 in itertools.product(OVER_DOMAINS.values(), LEVELS):
         laws = {}
@@ -301,7 +301,7 @@ def lower_domain(_: Evidence) -> Judgement:
 
 
 def limit_rate(_: Evidence) -> Judgement:
-    """2^D times the distance of the blanket's mass γ over D values from its limit, as D grows."""
+    """Judge 2^D times the distance of the blanket's mass γ over D values from its limit."""
     holds, largest_distance = [], 0.0
     for make, eps0 in itertools.product(OVER_DOMAINS.values(), LEVELS):
         limit = math.fsum(make(eps0).blanket().c)
@@ -320,7 +320,7 @@ def limit_rate(_: Evidence) -> Judgement:
 
 
 def uniform_others(_: Evidence) -> pd.DataFrame:
-    """1 − ε(uniform) / ε(third) of k-RR, whose others hold uniform values or one third value."""
+    """Return 1 − ε(uniform) / ε(third) of k-RR: others hold uniform values or a third value."""
     rows = []
     for k, eps0, n in itertools.product((4, 10, 100), (0.1, 1.0, 4.0), USERS):
         randomizer = KRR(k, eps0)
@@ -330,7 +330,7 @@ def uniform_others(_: Evidence) -> pd.DataFrame:
 
 
 def four_point_clone(_: Evidence) -> pd.DataFrame:
-    """1 − ε(four points) / ε(standard clone) of the paper's mechanisms."""
+    """Return 1 − ε(four points) / ε(standard clone) of the paper's mechanisms."""
     return pd.DataFrame(
         _point(name, eps0, n, four_points(make(eps0).blanket()), standard_clone(eps0))
         for (name, make), eps0, n in itertools.product(MECHANISMS.items(), LEVELS, USERS)
@@ -347,7 +347,7 @@ def _point(
 
 
 def four_points(blanket: Decomposition) -> Decomposition:
-    """The corrected stronger clone of Section 3.3 of a randomizer with ratios e^ε₀, 1 and e^−ε₀.
+    """Return Section 3.3's corrected stronger clone of a randomizer of ratios e^ε₀, 1 and e^−ε₀.
 
     p is the mass that either input has in common with all others where the two differ, and q the
     largest share of the common leftover that every other user is certain to have.
@@ -366,7 +366,7 @@ CountLaw = Mapping[tuple[int, int], Fraction]
 
 
 def blanket_counts(k: int, n: int) -> CountLaw:
-    """The law if n − 1 others report either value with the blanket's probability, or neither."""
+    """Return the law if n − 1 others report either value with the blanket's chance, or neither."""
     p = 1 / (RATIO + k - 1)
     return {
         (i + 1, j): _binomial(n - 1, p, i) * _binomial(n - 1 - i, p / (1 - p), j)
@@ -376,7 +376,10 @@ def blanket_counts(k: int, n: int) -> CountLaw:
 
 
 def corrected_counts(k: int, n: int, left: int) -> CountLaw:
-    """The law if N others report from the blanket, and N₁ of the N − N₀ + `left` not the first."""
+    """Return the law if N others report from the blanket.
+
+    N₁ of the N − N₀ + `left` reports other than the first value are the second.
+    """
     gamma = k / (RATIO + k - 1)
     law: dict[tuple[int, int], Fraction] = {}
     for reports in range(n):
@@ -399,7 +402,7 @@ def independent_counts(k: int, n: int) -> CountLaw:
 
 
 def dependent_counts(_: Evidence) -> Judgement:
-    """Return the independent law and the corrected one against the right one."""
+    """Compare the independent law and the corrected one with the right one."""
     n, sizes = 6, (2, 3, 10)
     independent, corrected = (
         [count_distance(blanket_counts(k, n), law(k, n)) for k in sizes]
@@ -446,7 +449,7 @@ def algorithm_step(_: Evidence) -> Judgement:
 
 
 def algorithm_error(_: Evidence) -> Judgement:
-    """Whether the printed step meets the condition of the error bound, for the paper's 10-RR."""
+    """Judge whether the printed step meets the condition of the error bound, for 10-RR."""
     table = as_printed()
     quotient = table["step"] / table["largest_step"]
     return judge_cases(
@@ -457,7 +460,7 @@ def algorithm_error(_: Evidence) -> Judgement:
 
 
 def seconds_curve(seconds: pd.DataFrame) -> Judgement | None:
-    """Wall seconds of curves of upper bounds: the slowest one, or in part the median."""
+    """Judge the wall seconds of curves of upper bounds: the slowest one, or in part the median."""
     times = seconds.loc[seconds["bound"] == "blanket", "seconds"]
     if times.empty:
         return None
@@ -473,7 +476,7 @@ def seconds_curve(seconds: pd.DataFrame) -> Judgement | None:
 
 
 def round_time_up(seconds: float) -> float:
-    """Seconds rounded up to 1, 2 or 5 times a power of ten, because run times vary."""
+    """Round seconds up to 1, 2 or 5 times a power of ten, because run times vary."""
     decade = 10.0 ** math.floor(math.log10(seconds))
     return next(factor * decade for factor in (1, 2, 5, 10) if seconds <= factor * decade)
 

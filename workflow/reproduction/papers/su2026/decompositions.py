@@ -123,7 +123,7 @@ OTHER_TABLE = "not in the paper's Table 3: this limit is what its Table 2 prints
 
 
 def gparv_table(parameters: Gparv, _: Context) -> pd.DataFrame:
-    """Table 1: masses of the GPARV at its five values, over large domains (k-RR: over k inputs).
+    """Return Table 1: masses of the GPARV at its five values, over large domains (k-RR: k inputs).
 
     A row for each mechanism, value of the GPARV and ε₀. ``quantity`` is that value in LaTeX and
     ``point`` the number, ``symbolic`` its probability in LaTeX and ``value`` the number; ``note``
@@ -153,7 +153,7 @@ def gparv_table(parameters: Gparv, _: Context) -> pd.DataFrame:
 
 
 def finite_table(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
-    """Table 2: p, q and r over domains of finite size.
+    """Return Table 2: p, q and r over domains of finite size.
 
     The columns are those of `gparv_table`, without ``eps`` and ``point``.
     """
@@ -181,7 +181,7 @@ def finite_table(parameters: FiniteDomains, _: Context) -> pd.DataFrame:
 
 
 def limit_table(parameters: LargeDomains, _: Context) -> pd.DataFrame:
-    """Table 3: p, q and r in the limit of large domains; the columns are those of `finite_table`.
+    """Return Table 3: p, q and r in the limit of large domains, in columns as of `finite_table`.
 
     It has a row for Hadamard response, whose limit the paper prints in Table 2.
     """
@@ -201,7 +201,7 @@ def limit_table(parameters: LargeDomains, _: Context) -> pd.DataFrame:
 def _entries(
     kind: str, forms: Sequence[str], levels: Sequence[float], k: int | None, size: int | None
 ) -> list[dict[str, Any]]:
-    """p, q and r of a mechanism at every ε₀, in LaTeX and as numbers."""
+    """Return p, q and r of a mechanism at every ε₀, in LaTeX and as numbers."""
     return [
         {"quantity": quantity, "symbolic": form, "eps0": eps0, "value": mass}
         for eps0 in levels
@@ -241,7 +241,7 @@ def decomposition_page(frame: pd.DataFrame) -> Page:
 
 
 def _notes(frame: pd.DataFrame, quantities: int) -> str:
-    """Where the paper's print differs, as a list."""
+    """Return where the paper's print differs, as a list."""
     rows = frame[frame["note"].fillna("") != ""]
     notes = []
     for (name, note), entries in rows.groupby(["mechanism", "note"], sort=False)["quantity"]:
@@ -258,7 +258,7 @@ def _randomizer(kind: str, eps0: float, k: int | None, domain_size: int | None) 
 
 
 def _blanket_masses(randomizer: Randomizer, eps0: float) -> list[float]:
-    """Blanket mass where only R(x₁⁰), both or neither of R(x₁⁰), R(x₁¹) exceed the blanket."""
+    """Return the blanket's mass where only R(x₁⁰), both or neither of R(x₁⁰), R(x₁¹) exceed it."""
     blanket = randomizer.blanket()
     # The ratios to c are 1 or e^{ε₀}.
     middle = math.exp(eps0 / 2.0) * blanket.c

@@ -51,7 +51,7 @@ LABELS = {
 
 
 def hierarchy_table(parameters: Hierarchy, context: Context) -> pd.DataFrame:
-    """Enclosures of the five ε of every mechanism at every ε₀ and n, one row each.
+    """Enclose the five ε of every mechanism at every ε₀ and n, one row each.
 
     ``order`` says what the enclosures tell of clone ≥ stronger ≥ blanket ≥ lower and clone ≥
     coarsened ≥ blanket: ``certified`` where each lies above the next, touching at most,
@@ -132,7 +132,7 @@ def hierarchy_page(frame: pd.DataFrame) -> Page:
 
 
 def hierarchy_sheet(frame: pd.DataFrame, title: str) -> Sheet:
-    """Maps of each ε divided by the standard clone's: a row for every n, a column for every ε₀."""
+    """Return maps of each ε over the standard clone's: a row for every n, a column for every ε₀."""
     rows = [
         [_map_view(panel, n, eps0) for eps0, panel in row.groupby("eps0")]
         for n, row in frame.groupby("n")

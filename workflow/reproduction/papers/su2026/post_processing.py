@@ -125,7 +125,7 @@ class Clone:
         return dict(masses)
 
     def pair(self, victim: int, n: int) -> Law[Multiset]:
-        """P₀ or P₁ of Definition 8, each histogram as the multiset of its indices.
+        """Return P₀ or P₁ of Definition 8, each histogram as the multiset of its indices.
 
         The index of the left-over laws is the number of components.
         """
@@ -161,11 +161,11 @@ class Shuffle:
         return {y: min(row[y] for row in self.rows) for y in self.rows[0]}
 
     def reports(self, victim: int) -> Law[Multiset]:
-        """M_S(X⁰) or M_S(X¹): the law of the shuffled reports."""
+        """Return M_S(X⁰) or M_S(X¹): the law of the shuffled reports."""
         return collection_law(self.rows[x] for x in (victim, *self.others))
 
     def left_over(self, clone: Clone) -> list[Law[int]]:
-        """LO(x₂), …, LO(x_n) beside the components of a decomposition."""
+        """Return LO(x₂), …, LO(x_n): what a decomposition's components leave of each law."""
         common, beta = clone.common(), clone.beta
         return [
             {y: (mass - common.get(y, 0)) / beta for y, mass in self.rows[x].items()}
@@ -211,12 +211,12 @@ class Shuffle:
         return Clone(components, a, b, c)
 
     def ratios(self, y: int) -> tuple[Fraction, Fraction]:
-        """r₀ and r₁ of an output."""
+        """Return r₀ and r₁ of an output."""
         least = self.infimum[y]
         return self.rows[0][y] / least, self.rows[1][y] / least
 
     def blanket_pair(self, victim: int) -> Law[Multiset]:
-        """P₀ or P₁ of Definition 6."""
+        """Return P₀ or P₁ of Definition 6."""
         silent = 1 - sum(self.infimum.values(), Fraction())
         other = self.infimum | {NOTHING: silent}
         return collection_law([self.rows[victim], *[other] * (self.n - 1)])
@@ -225,18 +225,18 @@ class Shuffle:
 def algorithm_2(
     reports: Multiset, shuffle: Shuffle, union: Union = union_of_multisets
 ) -> Law[Multiset]:
-    """f^B from the blanket's pair to the shuffled reports."""
+    """Apply f^B, from the blanket's pair to the shuffled reports."""
     draws = [*[None] * (shuffle.n - len(reports)), *({y: Fraction(1)} for y in reports)]
     return collection_law(draws, shuffle.left_over(shuffle.primary()), union)
 
 
 def algorithm_3(histogram: Multiset, shuffle: Shuffle, clone: Clone) -> Law[Multiset]:
-    """f^GC from the pair of a general clone to the shuffled reports; Algorithm 1 if k = 2."""
+    """Apply f^GC, from a general clone's pair to the shuffled reports; Algorithm 1 if k = 2."""
     return collection_law(clone.draws(histogram, None), shuffle.left_over(clone))
 
 
 def algorithm_4(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
-    """f₂ from the blanket's pair to that of the primary optimal decomposition."""
+    """Apply f₂, from the blanket's pair to that of the primary optimal decomposition."""
     residual = len(shuffle.infimum)
     return {(*reports, *[residual] * (shuffle.n - len(reports))): Fraction(1)}
 
@@ -244,7 +244,7 @@ def algorithm_4(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
 def algorithm_5(
     histogram: Multiset, shuffle: Shuffle, clone: Clone, union: Union = union_of_multisets
 ) -> Law[Multiset]:
-    """f₃ from the pair of a general clone to the blanket's."""
+    """Apply f₃, from the pair of a general clone to the blanket's."""
     common = clone.common()
     # (μ/β) Q^com, to which the outcome that nothing is sampled adds the rest.
     residual = {y: (mass - common.get(y, 0)) / clone.beta for y, mass in shuffle.infimum.items()}
@@ -253,7 +253,7 @@ def algorithm_5(
 
 
 def algorithm_6(reports: Multiset, shuffle: Shuffle) -> Law[Multiset]:
-    """f₄ from the blanket's pair to that of the simplified optimal decomposition."""
+    """Apply f₄, from the blanket's pair to that of the simplified optimal decomposition."""
     ratios = list(dict.fromkeys(map(shuffle.ratios, shuffle.infimum)))
     indices = [ratios.index(shuffle.ratios(y)) for y in reports]
     indices += [len(ratios)] * (shuffle.n - len(reports))

@@ -35,7 +35,7 @@ def ipums_calibrations() -> pd.DataFrame:
 
 
 def private(_: Evidence) -> Judgement:
-    """Certified ε over the target, of both mechanisms wherever they exist."""
+    """Judge the certified ε over the target, of both mechanisms wherever they exist."""
     certified = ipums_calibrations()["certified"]
     shares = (certified / certified.index.get_level_values("eps")).dropna()
     mechanism, eps = shares.idxmax()
@@ -68,7 +68,7 @@ def _rare_variance(m: float, l: int) -> float:  # noqa: E741
 
 
 def beats_grr(_: Evidence) -> Judgement:
-    """Total errors, each at the authors' ε₀; GRR has none at all for a small target."""
+    """Judge total errors, each at the authors' ε₀; GRR has none at all for a small target."""
     errors = ipums_calibrations()["error"]
     wins = errors["SOLH"] < errors["GRR"].fillna(float("inf"))
     quotient = (errors["GRR"] / errors["SOLH"]).dropna()
@@ -82,7 +82,7 @@ def beats_grr(_: Evidence) -> Judgement:
 
 
 def beats_grr_certified(evidence: Evidence) -> pd.DataFrame:
-    """1 − certified error of local hashing / that of randomized response."""
+    """Return 1 − certified error of local hashing / that of randomized response."""
     curves = evidence.curves.assign(mechanism="local hashing")
     hashing, response = (
         enclosures(curves[curves["experiment"] == name], "estimate_error", quantity="mse")

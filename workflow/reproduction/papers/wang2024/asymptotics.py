@@ -59,7 +59,7 @@ FORMS: tuple[tuple[str, Bound, str, Callable[[float, float, float], float]], ...
 
 
 def asymptotics_table(parameters: Asymptotics) -> pd.DataFrame:
-    """ε of the methods of Table 1 and their printed forms: a row for each method, ε₀ and n.
+    """Return ε of Table 1's methods and their printed forms: a row for each method, ε₀ and n.
 
     Columns: ``method``, ``form``, ``eps0``, ``n``, ``delta``, ``epsilon`` (what you can claim) and
     ``quotient`` (by the form).

@@ -72,7 +72,7 @@ Cases: TypeAlias = list[tuple[Decomposition, Decomposition]]
 
 
 def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
-    """1 − ε / ε(separate), of sampled levels and of the best and the worst separate level."""
+    """Return 1 − ε / ε(separate), of sampled levels and the best and the worst separate level."""
     mine = enclosures(evidence.curves, "variation_ratio")
     theirs = enclosures(evidence.curves, "blanket")
     parameters = {name: mechanism.plain() for name, mechanism in evidence.mechanisms.items()}
@@ -104,7 +104,7 @@ def symmetry(_: Evidence) -> Judgement:
 
 
 def tight(_: Evidence) -> Judgement:
-    """Theorem 4.7's pair against Theorem 5.1's, for what the paper calls exactly tight."""
+    """Compare Theorem 4.7's pair with Theorem 5.1's, for what the paper calls exactly tight."""
     is_equal = {name: all(map(_is_extremal, cases)) for name, cases in tight_cases().items()}
     same, other = (
         ", ".join(name for name in is_equal if is_equal[name] is wanted) or "none"
@@ -189,7 +189,7 @@ def _is_extremal(case: tuple[Decomposition, Decomposition]) -> bool:
 
 
 def group_masses(pair: Decomposition) -> NDArray[np.float64]:
-    """Masses a, b, c (rows) of the components with a > b and with a < b."""
+    """Return the masses a, b, c (rows) of the components with a > b and with a < b."""
     return np.array(
         [
             [masses[side].sum() for side in (pair.a > pair.b, pair.a < pair.b)]
@@ -199,7 +199,7 @@ def group_masses(pair: Decomposition) -> NDArray[np.float64]:
 
 
 def published_above_groups(evidence: Evidence) -> pd.DataFrame:
-    """ε(published pair) / ε(Theorem 5.1) − 1 of k-subset, where k ≥ `SMALLEST_SIZE`."""
+    """Return ε(published pair) / ε(Theorem 5.1) − 1 of k-subset, where k ≥ `SMALLEST_SIZE`."""
     shares = point_table(
         excess(
             *(
@@ -230,7 +230,7 @@ def laplace_groups(eps0: float) -> Decomposition:
 
 
 def laplace_above_groups(_: Evidence) -> pd.DataFrame:
-    """ε(published pair) / ε(Theorem 5.1) − 1 of Laplace noise on [0, 1]."""
+    """Return ε(published pair) / ε(Theorem 5.1) − 1 of Laplace noise on [0, 1]."""
     rows = []
     for eps0, n in itertools.product(LAPLACE_LEVELS, LAPLACE_USERS):
         p, beta = math.exp(eps0), -math.expm1(-eps0 / 2.0)
@@ -253,7 +253,7 @@ def laplace_above_groups(_: Evidence) -> pd.DataFrame:
 
 
 def metric_clones(_: Evidence) -> Judgement:
-    """Clone probabilities where the farthest input lies on the line of both, and beside it."""
+    """Compare clone probabilities where the farthest input is on the line of both, and off it."""
     on_line: list[float] = []
     beside: list[float] = []
     for far in FARTHEST:
@@ -283,7 +283,10 @@ def ten_halvings(_: Evidence) -> pd.DataFrame:
 
 
 def printed_table(count: int) -> Callable[[Evidence], Judgement]:
-    """ε as Table 5 prints it for so many bisections, against what they leave of the certified ε."""
+    """Return the measure of Table 5's ε after `count` bisections.
+
+    It compares the printed ε with what so many bisections leave of the certified ε.
+    """
 
     def judge(_: Evidence) -> Judgement:
         shares, holds = {}, []
@@ -339,7 +342,7 @@ def non_increasing(_: Evidence) -> Judgement:
 
 
 def printed_condition(p: float, beta: float, q: float, n: int, delta: float) -> float | None:
-    """ε of Theorem 4.2 as printed, for 0 ≤ β < (p − 1)/(p + 1); None where it claims nothing."""
+    """Return ε of Theorem 4.2 as printed, for 0 ≤ β < (p − 1)/(p + 1); None if it claims none."""
     alpha = beta / (p - 1.0)
     r, rest, log_inverse = alpha * p / q, 1.0 - alpha - alpha * p, math.log(4.0 / delta)
     clones = 2.0 * r * (n - 1) - math.sqrt(min(6.0 * r, 0.5) * (n - 1) * log_inverse)
@@ -354,7 +357,7 @@ def printed_condition(p: float, beta: float, q: float, n: int, delta: float) -> 
 
 
 def analytic_condition(_: Evidence) -> Judgement:
-    """δ of the published pair at every ε that the printed Theorem 4.2 admits on a grid."""
+    """Judge δ of the published pair at every ε that the printed Theorem 4.2 admits on a grid."""
     factors = {}
     for p, beta, q, n in itertools.product(
         (3.0, 30.0, 1000.0), (0.1, 0.25, 0.4, 0.49), (5.0, 15.0, 100.0), (1000, 100_000)
@@ -374,7 +377,7 @@ def analytic_condition(_: Evidence) -> Judgement:
 
 
 def non_decreasing(_: Evidence) -> Judgement:
-    """δ of the published pair for growing β, at one p, q, n and ε."""
+    """Judge δ of the published pair for growing β, at one p, q, n and ε."""
     holds = []
     for p, q, n, eps in itertools.product(
         (1.5, 3.0, 1000.0), (4.0, 15.0, 100.0), (10, 1000, 100_000), (0.01, 0.1, 0.5)
@@ -406,7 +409,7 @@ def linear_time(_: Evidence) -> Judgement:
 
 
 def level_time(_: Evidence) -> Judgement:
-    """The factors between the paper's own times at different ε₀, and between those of 10⁴ and 10⁸.
+    """Compare the paper's own times at different ε₀, and those at n from 10⁴ to 10⁸.
 
     n and the number of bisections stay the same in the former, ε₀ in the latter.
     """

@@ -62,7 +62,7 @@ PRINTED: Mapping[tuple[float, int], Mapping[int, Printed]] = MappingProxyType(
 
 
 def summed_delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
-    """δ of the published pair at ε (natural log) for n users.
+    """Return δ of the published pair at ε (natural log) for n users.
 
     Finite p > 1 and 0 < β ≤ (p − 1)/(p + 1), 2r < 1. Sums over the likely counts of clones, and
     adds the probability of the others.
@@ -79,7 +79,7 @@ def summed_delta(p: float, beta: float, q: float, eps: float, n: int) -> float:
 
 
 def summands(p: float, beta: float, q: float, eps: float, n: int, c: NDArray) -> NDArray:
-    """What Theorem 4.8 averages over the counts `c` of clones, below n; see `summed_delta`."""
+    """Return what Theorem 4.8 averages over counts `c` of clones, below n; see `summed_delta`."""
     alpha = beta / (p - 1.0)
     r = alpha * p / q
     rest = max(0.0, 1.0 - alpha - p * alpha)
@@ -101,7 +101,7 @@ def summands(p: float, beta: float, q: float, eps: float, n: int, c: NDArray) ->
 def bisected_epsilon(
     p: float, beta: float, q: float, n: int, target: float, iterations: int
 ) -> float:
-    """The upper end of the ε that so many bisections leave, from [0, log p] on; δ is `target`."""
+    """Return the upper end of ε after so many bisections of [0, log p]; δ is `target`."""
     low, high = 0.0, math.log(p)
     for _ in range(iterations):
         middle = (low + high) / 2.0
@@ -113,7 +113,7 @@ def bisected_epsilon(
 
 
 def _at_least(k: NDArray, c: NDArray) -> NDArray:
-    """Pr[Bin(c, 1/2) ≥ k] for whole numbers k."""
+    """Return Pr[Bin(c, 1/2) ≥ k] for whole numbers k."""
     inside = (k >= 1.0) & (k <= c)
     # An order of magnitude faster than `betainc`, and right to some seven digits at c = 10⁸.
     tail = special.bdtrc(np.where(inside, k, 1.0) - 1.0, c.astype(np.int64), 0.5)
@@ -121,7 +121,7 @@ def _at_least(k: NDArray, c: NDArray) -> NDArray:
 
 
 def timed_table(parameters: Timed, context: Context) -> pd.DataFrame:
-    """ε of the general pair, certified and by the paper's algorithm, with CPU seconds of both.
+    """Return ε of the general pair, certified and by the paper's algorithm, with CPU seconds.
 
     One row for each ε₀ and n, with the columns ``eps0``, ``n``, ``delta``, ``epsilon_lower``,
     ``epsilon_upper``, ``seconds``; for each number T of iterations ``bisected_T`` and

@@ -42,7 +42,7 @@ ABSENT = (
 
 
 def sampled_rappor(eps0: float, domain_size: int, sample: int) -> NDArray[np.float64]:
-    """RAPPOR of `sample` bits that are chosen at random, as a matrix: inputs by (bits, values)."""
+    """Return RAPPOR of `sample` random bits as a matrix: inputs by (bits, values)."""
     keep = 1.0 / (1.0 + math.exp(-eps0 / 2.0))
     rows: list[list[float]] = [[] for _ in range(domain_size)]
     samples = list(itertools.combinations(range(domain_size), sample))
@@ -58,7 +58,7 @@ def sampled_rappor(eps0: float, domain_size: int, sample: int) -> NDArray[np.flo
 
 
 def wheel(eps0: float, length: float) -> float:
-    """β of Wheel with one item: arcs of two inputs begin anywhere, and share a part at random."""
+    """Return β of Wheel with one item: arcs of two inputs begin anywhere, share a random part."""
     # Directions are uniform: the shared length, averaged over the distance u of the arcs' ends.
     shared = 2.0 * integrate.quad(lambda u: max(length - u, 0.0), 0.0, 0.5, points=[length])[0]
     e = math.exp(eps0)
@@ -66,7 +66,7 @@ def wheel(eps0: float, length: float) -> float:
 
 
 def laplace(eps0: float) -> float:
-    """β of Laplace noise on [0, 1]: the integral of the densities' difference where positive."""
+    """Return β of Laplace noise on [0, 1]: the integral of the densities' positive difference."""
     whole = integrate.quad(
         lambda y: max(math.exp(-eps0 * abs(y)) - math.exp(-eps0 * abs(y - 1.0)), 0.0),
         -60.0 / eps0,
@@ -78,7 +78,7 @@ def laplace(eps0: float) -> float:
 
 
 def widest(matrix: NDArray[np.float64]) -> float:
-    """β of a randomizer: the largest total variation distance of two rows."""
+    """Return β of a randomizer: the largest total variation distance of two rows."""
     return max(
         float(np.maximum(row - other, 0.0).sum())
         for row, other in itertools.permutations(matrix, 2)
@@ -105,7 +105,7 @@ class PrintedNumber:
 
 
 def mechanisms_table(eps0: float) -> pd.DataFrame:
-    """β of Table 2 at ε₀ (natural log): one row a mechanism, columns `COLUMNS`."""
+    """Return β of Table 2 at ε₀ (natural log): one row a mechanism, columns `COLUMNS`."""
     e, h = math.exp(eps0), math.exp(eps0 / 2.0)
     t = (h - 1.0) / (h + 1.0)
     rows = [
@@ -191,7 +191,7 @@ def mechanisms_table(eps0: float) -> pd.DataFrame:
 
 
 def metric_table(distance: float) -> pd.DataFrame:
-    """β of Table 3 at a distance d₀₁ of two inputs: one row a noise, columns `COLUMNS`."""
+    """Return β of Table 3 at a distance d₀₁ of two inputs: one row a noise, columns `COLUMNS`."""
 
     def variation(noise: str) -> float:
         return total_variation(metric_variation_ratio(distance, distance, noise))
@@ -231,7 +231,7 @@ def metric_table(distance: float) -> pd.DataFrame:
 
 
 def protocols_table() -> pd.DataFrame:
-    """p, β and q of Table 4 on examples: a row for each number, columns `COLUMNS`."""
+    """Return p, β and q of Table 4 on examples: a row for each number, columns `COLUMNS`."""
     rows = [
         *_message_rows(
             BinarySum(coin=0.2),

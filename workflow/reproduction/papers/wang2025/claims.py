@@ -44,13 +44,13 @@ Law: TypeAlias = Mapping[Any, Fraction]
 
 
 def counterexample_divergence() -> Fraction:
-    """D(ε) of the shuffled reports, by enumeration."""
+    """Return D(ε) of the shuffled reports, by enumeration."""
     zeros, ones = (0,) * BITS, (1,) * BITS
     return _excess_mass(_shuffled(zeros, zeros), _shuffled(ones, zeros))
 
 
 def counterexample_claim() -> Fraction:
-    """D(ε) of the pair in Theorem 1, by enumeration of both reports' components."""
+    """Return D(ε) of the pair in Theorem 1, by enumeration of both reports' components."""
     p = (KEPT / (1 - KEPT)) ** BITS
     beta = sum(
         (
@@ -110,7 +110,7 @@ def theorem1_holds(_: Evidence) -> Judgement:
 
 
 def truncated_list(bits: int, eps0: float, n: int) -> tuple[float, int, float]:
-    """The mass that Theorem 2 drops, its number of terms, and the number that the proof allows.
+    """Return the mass that Theorem 2 drops, its number of terms, and how many the proof allows.
 
     The theorem claims that the mass is at most `TOLERANCE`, τ, and the proof that at most
     (√(2(n − 1)L) + 1)² terms are left, L = log(4/τ).
@@ -127,7 +127,7 @@ def truncated_list(bits: int, eps0: float, n: int) -> tuple[float, int, float]:
 
 
 def loss_list(bits: int, eps0: float, n: int, eps: float, *, mended: bool) -> tuple[float, float]:
-    """The mass of the list of Algorithm 1, and the δ at ε (natural log) that follows from it.
+    """Return the mass of the list of Algorithm 1, and the δ at ε (natural log) that follows.
 
     With `mended` lines 9 and 10 have the factor i that they lack, and the denominator of line 13
     its p. Lines 12 and 16 add the mass of P₀, the victim being a clone of the first kind, where the
@@ -156,7 +156,7 @@ def _clones(bits: int, eps0: float, n: int) -> stats.rv_discrete:
 
 
 def _counts(mean: float, spread: float, most: int) -> range:
-    """Whole numbers from 0 to `most` within the spread."""
+    """Return the whole numbers from 0 to `most` that are within `spread` of `mean`."""
     return range(max(0, math.ceil(mean - spread)), min(most, math.floor(mean + spread)) + 1)
 
 
@@ -190,7 +190,7 @@ def algorithm1(_: Evidence) -> Judgement:
 
 
 def query_counts(_: Evidence) -> Judgement:
-    """Numbers of queries of trees: by the formula, by its sum, and by the levels of the trees."""
+    """Compare numbers of queries of trees: by the formula, its sum, and the levels of the trees."""
     closed = [Fraction(height * (2 * d - height), 2) for height, d in TREES]
     summed, levels = (
         [sum(d - h for h in range(height + more)) for height, d in TREES] for more in (1, 0)
