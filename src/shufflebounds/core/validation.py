@@ -19,6 +19,8 @@ MAX_EPS0 = 300.0
 MAX_EXPONENT = 700.0
 # Largest number of values: every integer up to here is a float.
 MAX_VALUES = 2**53
+# Largest number of values of a mechanism whose laws need only a few of them: it fits in a float.
+MAX_DOMAIN_SIZE = 10**300
 # Largest number of users, and of messages of a user. The engine is tested up to here; for more
 # users its rounding errors dominate the answers.
 MAX_USERS = 10**15
@@ -166,10 +168,15 @@ def whole(name: str, value: object, minimum: int, maximum: int | None = None) ->
     raise ValueError(f"{name} must be an integer {ends}, got {value!r}")
 
 
+def domain_size(value: object, minimum: int) -> int:
+    """Return a number of values from `minimum` on; it may be huge, but must fit in a float."""
+    return whole("domain_size", value, minimum, MAX_DOMAIN_SIZE)
+
+
 def _short_integer(number: int) -> str:
     """Return the digits of a number, or, for one such as 10**15, 1e15."""
     text = f"{number:.0e}".replace("+", "")
-    return text if number >= 10**9 and float(text) == number else str(number)
+    return text if number >= 10**9 and float(text) == float(number) else str(number)
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:

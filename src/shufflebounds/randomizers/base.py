@@ -447,7 +447,7 @@ class DomainRandomizer(Randomizer):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
         if self.domain_size is not None:
-            validation.whole("domain_size", self.domain_size, minimum=2)
+            validation.domain_size(self.domain_size, minimum=2)
 
     @property
     def label(self) -> str:

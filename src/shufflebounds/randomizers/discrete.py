@@ -340,7 +340,7 @@ class Collision(Randomizer):
         validation.whole("items", self.items, minimum=1, maximum=20)
         validation.values("hash_values", self.hash_values, minimum=self.items + 1)
         if self.domain_size is not None:
-            validation.whole("domain_size", self.domain_size, minimum=self.items)
+            validation.domain_size(self.domain_size, minimum=self.items)
 
     def blanket(self) -> Decomposition:
         """Return the blanket of disjoint inputs in a large domain.

@@ -361,7 +361,7 @@ class HadamardBlocks(MatchingRandomizer):
         super().__post_init__()
         validation.values("blocks", self.blocks)
         if self.domain_size is not None:
-            validation.whole("domain_size", self.domain_size, minimum=self.blocks)
+            validation.domain_size(self.domain_size, minimum=self.blocks)
 
     @property
     def _input_count(self) -> int:

@@ -424,7 +424,7 @@ MISTAKES = [
     (lambda: sb.PrivSet(1.0, 60, 6, 10).matrix(), "at most 16777216 prob"),
     (lambda: sb.PrivUnit(1.0, 0.51), "cap must be a number with .* 0.5, got 0.51"),
     (lambda: sb.HadamardBlocks(1.0, 1), "blocks must be an integer from 2 to 9007199254740992"),
-    (lambda: sb.HadamardBlocks(1.0, 4, 3), "domain_size must be an integer >= 4"),
+    (lambda: sb.HadamardBlocks(1.0, 4, 3), "domain_size must be an integer from 4"),
     (lambda: sb.HadamardBlocks(1.0, 4).matrix(), "domain_size must leave"),
     (lambda: sb.LocalHash(1.0, 4, 1), "hash_values must be an integer from 2 to .*"),
     (lambda: sb.Collision(1.0, 3, 3), "hash_values must be an integer from 4 to 900.* got 3"),
@@ -444,8 +444,9 @@ def test_eps0_and_domain_size_are_checked(kind):
     for eps0 in (0.0, -1.0, math.nan, math.inf, 301.0, True, "1", None):
         with pytest.raises(ValueError, match=r"^eps0 must be .*0 < eps0 <= 300, got "):
             kind(eps0, 3)
-    for size in (1, 0, -3, 2.0, math.nan, True, "3"):
-        with pytest.raises(ValueError, match=r"^domain_size must be an integer >= 2, got "):
+    allowed = "^domain_size must be an integer from 2 to 1e300, got "
+    for size in (1, 0, -3, 2.0, math.nan, True, "3", 10**400):
+        with pytest.raises(ValueError, match=allowed):
             kind(1.0, size)
 
 
