@@ -45,6 +45,8 @@ def _read_numbers(name: str, values: ArrayLike) -> tuple[FloatArray, bool]:
     Raises ValueError for other types, for rows of different lengths, and for positive numbers that
     would become 0.
     """
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values.copy(), False
     if _is_masked(values):
         raise ValueError(f"{name} must be an array without a mask, got {values!r}")
     is_numeric = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"

@@ -201,8 +201,10 @@ def _shortened(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, Floa
 
 def _pad_rows(rows: list[FloatArray]) -> FloatArray:
     """Return the rows as one array, padded with zeros to the size of the longest."""
-    longest = max(row.size for row in rows)
-    return np.stack([np.pad(row, (0, longest - row.size)) for row in rows])
+    padded = np.zeros((len(rows), max(row.size for row in rows)))
+    for i, row in enumerate(rows):
+        padded[i, : row.size] = row
+    return padded
 
 
 def too_small(masses: FloatArray) -> bool:
