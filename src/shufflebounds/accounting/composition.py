@@ -33,8 +33,6 @@ from shufflebounds.randomizers.base import Randomizer
 DEFAULT_RTOL = 1e-3
 # Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
 DEFAULT_DELTA_RTOL = 0.05
-# Relative width that the losses of joined rounds aim at.
-JOINED_RTOL = 1e-2
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
 # Factor of the relative width that the first nodes of epochs of training aim at. The second choice
@@ -144,6 +142,9 @@ class _Search:
         """Narrow the ends by discrete losses of all rounds."""
         is_exact = all(kind.interval.is_exact for kind in kinds)
         width, target = math.inf, question.target
+        if not is_exact and not self.is_strict:
+            # No width is promised. Many kinds share the work.
+            target = target._replace(rtol=min(target.rtol * math.sqrt(len(kinds)), ROUGH_RTOL))
         if any(kind.interval.is_ordered for kind in kinds):
             # Estimates of rare losses are poor, so that the first nodes are few.
             target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
@@ -334,8 +335,6 @@ class Composed:
         `end` is an upper bound of the answer.
         """
         kinds = self.kinds if rtol is not None else with_families(fewer_kinds(self.rounds))
-        if len(kinds) < len(self.kinds):
-            question = question._replace(goal=max(question.goal, JOINED_RTOL))
         search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
         with enclosed_so_far(search.use_reserve):
             search.run()

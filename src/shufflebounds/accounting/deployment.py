@@ -95,7 +95,7 @@ class SentReports:
         delta = validation.delta(delta)
         if not parts:
             return Enclosure(0.0, 0.0)
-        kinds = self.composed.rounds
+        kinds = self.composed.kinds
         times = [0] * len(kinds)
         for part in parts:
             for round_ in part.rounds[:days]:

@@ -330,7 +330,7 @@ class AimedBound:
     @staticmethod
     def of(crowd: Crowd, eps: float, fewest: int) -> AimedBound:
         """Return the bound with the best aim for `fewest` users, two or more."""
-        spend(8e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
+        spend(5e6 + 2e3 * len(crowd.others) * (1 + len(crowd.extremes)) * crowd.c.size)
         return AimedBound(crowd, eps, fewest, best_aim(crowd, eps, fewest))
 
     @cached_property
