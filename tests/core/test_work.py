@@ -66,6 +66,20 @@ def test_arrays_have_a_budget_for_every_point(little):
     assert found.relative_width.max() <= 1e-4
 
 
+def test_what_is_refused_has_ends_of_all_points(little):
+    """Two nearly equal laws, at a δ that the rounding of their masses cannot tell from D(0)."""
+    a, b = [0.7056932884988718, 0.29430671150112814], [0.7056932904542464, 0.2943067095457535]
+    alike = sb.Decomposition(a, b, [0.0007056932884988718, 0.0002943067095457535])
+    with pytest.raises(PrecisionError) as raised:
+        sb.epsilon(alike, 2, np.array([1.9547991581526095e-9, 1.954799160107408e-9]))
+    ends, loss = raised.value.enclosure, math.log(a[1] / b[1])
+    assert (ends.lower.tolist(), ends.upper.tolist()) == ([0.0] * 2, pytest.approx([loss] * 2))
+    with pytest.raises(PrecisionError) as raised:
+        sb.delta(alike, np.array([1e-12, 2e-12]), 2, rtol=1e-9)
+    ends = raised.value.enclosure
+    assert (ends.lower.tolist(), ends.upper.tolist()) == ([0.0] * 2, [1.0] * 2)
+
+
 QUESTIONS = {
     "rounds": lambda R, n: sb.epsilon(R, n, 1e-6, rounds=7),
     "delta of rounds": lambda R, n: sb.delta(R, 0.4, n, rounds=3),

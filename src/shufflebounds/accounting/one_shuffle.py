@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -64,10 +65,18 @@ def _ask(
     rtol: float,
     floor: float | FloatArray = 0.0,
 ) -> Ends:
-    """Return the ends of a profile's ε or δ."""
-    if quantity is Quantity.EPSILON:
-        return profile.roots(at, rtol, floor)
-    return profile.deltas(at, rtol, floor=floor)
+    """Return the ends of a profile's ε or δ; a `WorkError` has valid ends of all points."""
+    is_epsilon = quantity is Quantity.EPSILON
+    try:
+        if is_epsilon:
+            return profile.roots(at, rtol, floor)
+        return profile.deltas(at, rtol, floor=floor)
+    except WorkError as error:
+        if error.enclosure != Enclosure(0.0, math.inf):
+            raise
+        message = str(error)
+    upper = np.full(at.shape, profile.end if is_epsilon else 1.0)
+    raise WorkError(message, one_or_many(np.minimum(floor, upper), upper))
 
 
 def _lower_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> Ends:

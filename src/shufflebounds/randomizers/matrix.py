@@ -96,9 +96,10 @@ class MatrixRandomizer(Randomizer):
             return math.inf
         loss = float(np.max(np.log(largest) - np.log(smallest)))
         sizes = np.abs(np.log(largest)) + np.abs(np.log(smallest))
-        # The rounding of a quotient, of logarithms and of the entries themselves.
+        # The rounding of a quotient, of logarithms and of the entries themselves. Neighbouring
+        # floats may have equal logarithms, so only equal entries show that there is no loss.
         rounding = 8.0 * U * float(np.max(sizes)) + 2.01 * self._missing
-        return loss + (rounding if loss > 0.0 else 0.0)
+        return loss + rounding if (largest > smallest).any() else 0.0
 
     @cached_property
     def _missing(self) -> float:

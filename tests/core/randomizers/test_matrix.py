@@ -145,6 +145,19 @@ def test_zeros_that_all_inputs_share_do_not_matter():
     assert sb.MatrixRandomizer([[0.5, 0.5], [0.5, 0.5]]).eps0 == 0.0
 
 
+def test_entries_with_equal_logarithms_are_told_apart():
+    low, high = 0.2111504381137186, 0.21115043811371864
+    assert low < high
+    assert math.log(low) == math.log(high)
+    rest = [0.23028312771722534, 0.3474159960553374]
+    rows = [[low, high, *rest], [high, low, *rest]]
+    assert [sum(map(Fraction, row)) for row in rows] == [1, 1]
+    randomizer = sb.MatrixRandomizer(rows)
+    assert math.expm1(randomizer.eps0) > high / low - 1.0
+    at_zero, *_ = sb.curve(randomizer, quantity="delta", n=1, eps=[0.0, 1.0]).enclosures
+    assert at_zero.upper >= high - low
+
+
 def test_rows_that_sum_to_one_but_for_rounding_count_as_uncertain():
     rough = sb.MatrixRandomizer([[0.7, 0.3 + 5e-10], [0.3, 0.7]])
     assert 5e-10 <= rough.blanket().rel_err < 1e-9
