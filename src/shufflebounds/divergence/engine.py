@@ -39,6 +39,8 @@ LIMITS = ((2.0**23, 2_000), (2.0**26, 8_000), (2.0**28, 30_000), (2.0**30, 100_0
 ROUNDING_LIMIT = 30.0
 # Width of log D below which only rounding is left.
 FINEST = 1e-11
+# Width of log D that an engine's larger limit may leave as it is because of rounding.
+CLOSE = 1e-6
 # Distance of log D from the logarithm of the target δ from which on only the side matters.
 FAR_OFF = 7.0
 # Largest ε for which logarithms of D are computed: e^ε must stay a float.
@@ -230,15 +232,20 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
     (low, high), n, rounding = ends, float(goal.n[0]), 0.0
     if has_many_draws:
         rounding = ROUNDING_LIMIT * n * float(tilt(law, tilting_point([(law, n)])).log_mgf_err)
+    latest: dict[object, Ends] = {}
     for engine in _engines(has_many_draws):
         if not goal.unmet(*np.array([[low], [high], [rounding]])):
             break
-        lower, upper = engine(law, n, float(goal.rtol[0]))
-        low, high = max(low, lower), min(high, upper)
+        ends = engine(law, n, float(goal.rtol[0]))
+        low, high = max(low, ends[0]), min(high, ends[1])
+        # An engine that is so close, and finds nothing else with a larger limit, is at its end.
+        if high - low < CLOSE and ends == latest.get(engine.func):
+            break
+        latest[engine.func] = ends
     return low, high
 
 
-def _engines(has_many_draws: bool) -> Iterator[Callable[[Law, float, float], Ends]]:
+def _engines(has_many_draws: bool) -> Iterator[partial[Ends]]:
     """Yield the engines in the order in which they are tried, after a first Fourier series."""
     for place, (work, nodes) in enumerate(LIMITS):
         fourier = partial(single_bounds, most_work=work)
