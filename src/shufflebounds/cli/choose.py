@@ -11,7 +11,6 @@ from shufflebounds.bounds.mechanism_families import WAYS
 from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
-from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.notes import without_shuffler, without_shuffler_at
 from shufflebounds.cli.options import (
     REPLY,
@@ -23,6 +22,7 @@ from shufflebounds.cli.options import (
 )
 from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.scenario import honest_users
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core.enclosure import outward

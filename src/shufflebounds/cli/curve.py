@@ -11,11 +11,11 @@ from pathlib import Path
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on
 from shufflebounds.cli.options import OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 
 from shufflebounds.accounting.composition import affordable_suprema
-from shufflebounds.cli.deployment import Scenario, shown_eps0
+from shufflebounds.cli.scenario import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting

@@ -20,7 +20,6 @@ from shufflebounds.cli.answers import (
     safe_end,
     table_of_bounds,
 )
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -33,6 +32,7 @@ from shufflebounds.cli.notes import (
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.training import training_reply

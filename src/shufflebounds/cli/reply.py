@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from shufflebounds.cli import report
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import KEPT_SPACE, Table, table_lines
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
 from shufflebounds.curves.files import write_text

@@ -15,8 +15,8 @@ from shufflebounds.cli.tables import aligned, is_numeric
 from shufflebounds.protocols.base import REPORTS
 
 if TYPE_CHECKING:
-    from shufflebounds.cli.deployment import Scenario
     from shufflebounds.cli.reply import Reply
+    from shufflebounds.cli.scenario import Scenario
 
 # Parts of a page: what they are, and a text, the items of a list or the rows of a table.
 Page: TypeAlias = list[tuple[str, Any]]

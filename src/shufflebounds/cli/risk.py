@@ -21,11 +21,11 @@ from shufflebounds.cli.answers import (
     opposite,
     safe_end,
 )
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on, warnings
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL

@@ -9,10 +9,10 @@ import click
 from click.core import ParameterSource
 
 from shufflebounds.accounting.training import Training
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.values import REAL, WHOLE, Name
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers import registry

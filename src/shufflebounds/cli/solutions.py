@@ -22,9 +22,9 @@ from shufflebounds.cli.answers import (
     within_eps0,
 )
 from shufflebounds.cli.claims import require_verifiable, write_claims
-from shufflebounds.cli.deployment import SOME_EPS0, Scenario, registered_users
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
+from shufflebounds.cli.scenario import SOME_EPS0, Scenario, registered_users
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.setting import Setting

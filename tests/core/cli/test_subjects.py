@@ -8,7 +8,7 @@ import pytest
 from commands import answer, run, run_in_terminal
 
 import shufflebounds as sb
-from shufflebounds.cli.deployment import honest_users, registered_users
+from shufflebounds.cli.scenario import honest_users, registered_users
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.storage import CurveName

@@ -29,12 +29,6 @@ from shufflebounds.randomizers.mixed import Subsampled
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
 
-# Bounds that look at the shuffles of a protocol without being divergences of pairs.
-OTHER_BOUNDS_OF_SHUFFLES = {
-    *("best", "basic_composition", "advanced_composition", "optimal_composition"),
-    *("clone_advanced", "original"),
-}
-
 # Numbers of users and of rounds.
 Rounds: TypeAlias = tuple[int, int]
 
@@ -74,14 +68,6 @@ class UnequalRounds(Protocol):
     def generic(self) -> UnequalRounds:
         """Return the same rounds of the protocol for bounds that look at ε₀ alone."""
         return replace(self, protocol=self.protocol.generic())
-
-
-def looks_at_shuffles(bound: Bound) -> bool:
-    """Return whether a bound looks at the shuffles that a protocol consists of, whatever they are.
-
-    Closed forms take n for the number of reports in a single shuffle.
-    """
-    return bound.is_divergence or bound.name in OTHER_BOUNDS_OF_SHUFFLES
 
 
 def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
@@ -283,7 +269,7 @@ class Scenario:
             for bound in bounds
             if quantity in bound.quantities
             and (bound.knows_mechanism or self.has_eps0)
-            and (self.is_single_shuffle or looks_at_shuffles(bound))
+            and (self.is_single_shuffle or bound.is_divergence or bound.is_of_shuffles)
             and (self.sends_reports or self._says_something(bound, quantity))
         }
 
