@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, outward
+from shufflebounds.core.words import counted
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.texts import plain, setting_text
@@ -53,12 +54,12 @@ def enclosure(value: Enclosure) -> str:
 def enclosures(values: Enclosures) -> str:
     """Return a table with an enclosure in each row."""
     rows = [(str(i), *_ends(value)) for i, value in enumerate(values[:_MOST_ROWS])]
-    return _table(f"{len(values)} enclosures", ("", "lower", "upper"), rows, len(values))
+    return _table(counted(len(values), "enclosure"), ("", "lower", "upper"), rows, len(values))
 
 
 def decomposition(value: Decomposition) -> str:
     """Return a table of the masses of the components, to six digits, under their properties."""
-    parts = [f"{len(value)} components", f"1 − Σc = {value.residual:.6g}"]
+    parts = [counted(len(value), "component"), f"1 − Σc = {value.residual:.6g}"]
     if value.rel_err:
         parts.append(f"entries within a relative {value.rel_err:.2g}")
     if not value.is_finite():

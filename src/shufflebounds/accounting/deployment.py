@@ -19,6 +19,7 @@ from shufflebounds.accounting.composition import Composed
 from shufflebounds.accounting.deployment_description import (
     DailyReport,
     Days,
+    DaysError,
     UserGroup,
     parse_deployment,
     read_days,
@@ -28,6 +29,7 @@ from shufflebounds.accounting.round import Round, fewer_kinds, joined
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.progress import steps
+from shufflebounds.core.words import counted
 from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.profiles.rounds import Sums
 from shufflebounds.randomizers.base import Randomizer
@@ -177,11 +179,12 @@ class Deployment:
             return cls(read_description(Path(path)), listed)
         except ValueError as error:
             known = str(error).startswith(str(path))
-            raise ValueError(str(error) if known else f"{path}: {error}") from None
+            file = days if days is not None and isinstance(error, DaysError) else path
+            raise ValueError(str(error) if known else f"{file}: {error}") from None
 
     def __repr__(self) -> str:
         names = ", ".join(report.name for report in self.description.reports)
-        return f"<Deployment: {names} on {len(self.days)} days>"
+        return f"<Deployment: {names} on {counted(len(self.days), 'day')}>"
 
     @property
     def days(self) -> Days:

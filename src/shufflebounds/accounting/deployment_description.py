@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
+from shufflebounds.core.words import counted
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
 from shufflebounds.randomizers.joint import Joint
@@ -50,6 +51,10 @@ MAX_DECIMALS = 400
 
 # Users of each day: a date or a number, and how many.
 Days: TypeAlias = Sequence[tuple[str, int]]
+
+
+class DaysError(ValueError):
+    """A mistake in the users of a day, which a file of days may have."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +125,9 @@ class DeploymentDescription:
             for day, n in self.days:
                 if self.honest(group, n) < 1:
                     why = ", all of whom may be in one group" if where else ""
-                    raise ValueError(
-                        f"n must be larger on day {day}: of {n} users none is left{where} without "
-                        f"those who drop out or collude{why}"
+                    raise DaysError(
+                        f"n must be larger on day {day}: of {counted(n, 'user')} none is left"
+                        f"{where} without those who drop out or collude{why}"
                     )
         for report in self.reports:
             same = report.is_memoized and report.same_users
@@ -144,7 +149,8 @@ class DeploymentDescription:
 def parse_deployment(content: Mapping[str, Any], days: Days | None) -> DeploymentDescription:
     """Return a description; ValueError, which names the key, for a mistake."""
     if not isinstance(content, Mapping):
-        raise ValueError(f"a deployment must be a mapping with the key reports, got {content!r}")
+        shown = "nothing" if content is None else repr(content)
+        raise ValueError(f"a deployment must be a mapping with the key reports, got {shown}")
     _require("", "a deployment", content, DEPLOYMENT_KEYS)
     entries = _mapping("reports", content["reports"])
     reports = tuple(_report(name, entry) for name, entry in entries.items())
@@ -161,14 +167,28 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
 def read_description(path: Path) -> Any:
     """Return the content of a YAML or JSON file; ValueError, which names it, for its mistakes."""
     try:
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            return json.loads(text, object_pairs_hook=_once)
-        return _yaml(text)
+        text = path.read_text(encoding="utf-8-sig")
+        return _json(text) if path.suffix == ".json" else _yaml(text)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: the file must be text in UTF-8") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _json(text: str) -> Any:
+    """Return the content of a JSON text; ValueError for what JSON refuses."""
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"line {error.lineno}: it is not valid JSON ({error.msg}): it must be one object such "
+            'as {"users": 1000, "days": 1, "reports": {...}}, with names in double quotes and '
+            "without comments or trailing commas"
+        ) from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 def _yaml(text: str) -> Any:
@@ -192,9 +212,9 @@ def _yaml(text: str) -> Any:
         return Loader(text).get_single_data()
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" on line {mark.line + 1}" if mark else ""
+        place = f"line {mark.line + 1}: " if mark else ""
         problem = getattr(error, "problem", None) or "it is nested too deep or has no text as a key"
-        raise ValueError(f"it is not valid YAML: {problem}{place}") from None
+        raise ValueError(f"{place}it is not valid YAML: {problem}") from None
 
 
 def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -304,6 +324,8 @@ def _report(name: Any, entry: Any) -> DailyReport:
             else f"{place}linked must be left out: there is one answer a day"
         )
     try:
+        if not isinstance(entry["mechanism"], Mapping):
+            raise ValueError(f"it must be like {{type: krr, k: 10}}, got {entry['mechanism']!r}")
         mechanism = parse(_mapping("mechanism", entry["mechanism"]))
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
@@ -356,7 +378,10 @@ def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) 
 def _mapping(name: str, content: Any) -> Mapping[str, Any]:
     """Return a mapping with texts as keys that is not empty; ValueError otherwise."""
     if not isinstance(content, Mapping) or not content:
-        raise ValueError(f"{name} must be a mapping that is not empty, got {content!r}")
+        hint = (
+            "; write a name and a colon in place of each dash" if isinstance(content, list) else ""
+        )
+        raise ValueError(f"{name} must be a mapping that is not empty, got {content!r}{hint}")
     for key in content:
         if not isinstance(key, str):
             raise ValueError(f"{name} must have texts as keys: write {str(key)!r} in quotes")

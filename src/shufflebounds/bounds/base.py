@@ -115,6 +115,9 @@ class Bound:
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
     is_divergence
         Whether it is the divergence of decompositions, so that the width matters.
+    is_of_shuffles
+        Whether it answers about every shuffle of a protocol (`Protocol.parts`), as divergences do.
+        Closed forms take n for the number of reports in a single shuffle.
     composes
         Whether it can answer about several rounds. If not, `answers` raises ValueError for settings
         of more than one.
@@ -134,6 +137,7 @@ class Bound:
     compute: Answers
     knows_mechanism: bool = True
     is_divergence: bool = False
+    is_of_shuffles: bool = False
     composes: bool = False
     vanishes: bool = False
     candidates: PairsOf | None = None

@@ -161,6 +161,7 @@ BEST = Bound(
     label="best proven bound",
     source="docs/proofs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
     quantities=("epsilon", "delta"),
+    is_of_shuffles=True,
     composes=True,
     vanishes=True,
     compute=_best_answers,
@@ -215,5 +216,6 @@ ORIGINAL = Bound(
     label="original analysis",
     source="the protocol's authors: Cheu and Zhilyaev, IEEE S&P 2022; Luo, Wang and Yi, CCS 2022",
     quantities=("epsilon",),
+    is_of_shuffles=True,
     compute=_original_answers,
 )

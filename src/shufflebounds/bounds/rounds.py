@@ -190,6 +190,7 @@ def theorem_bound(
         source=source,
         knows_mechanism=knows_mechanism,
         quantities=("epsilon",),
+        is_of_shuffles=True,
         composes=True,
         compute=compute,
     )

@@ -40,6 +40,13 @@ OTHER_NAMES = {
     "--users": "--n",
     "--days": "--rounds",
 }
+# What some commands find, which is no option of theirs.
+SOUGHT = {
+    "eps0": "--eps0",
+    "users": "--n",
+    "rounds": "--rounds",
+    "noise": "--noise-multiplier",
+}
 # Exit code for a mistake of the user.
 MISTAKE = 2
 # Exit code for an answer that is less precise than requested.
@@ -135,7 +142,9 @@ def _usage_sentence(error: click.UsageError) -> str:
     if "No such command" in message:
         message += " `shufflebounds -h` lists the commands."
     if "extra argument" in message:
-        message += "; every option has a name, such as --mechanism"
+        assert error.ctx is not None
+        first = next(x for x in error.ctx.command.params if isinstance(x, click.Option))
+        message += f"; every option has a name, such as {first.opts[0]}"
     return message
 
 
@@ -154,7 +163,11 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     if name == "--eps" and near == ["--eps0"]:
         # The epsilon of one report is not that of all, which the command answers.
         guess = "this command takes no epsilon, and --eps0 is that of one report; "
-    if name in map(flag, parameters(TRAINING)):
+    if SOUGHT.get(str(error.ctx.command.name)) == name:
+        guess = "that is what this command finds; "
+    elif error.ctx.command.name == "noise" and name in ("--n", "--mechanism", "--protocol"):
+        guess = "this command is about DP-SGD with random allocation alone; "
+    elif name in map(flag, parameters(TRAINING)):
         guess = f"only epsilon, delta and noise answer about {TRAINING}; "
     listed = f"`{error.ctx.command_path} -h` lists the options."
     return f"No such option {error.option_name!r}; {guess}{listed}"

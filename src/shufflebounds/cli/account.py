@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,21 @@ import click
 
 from shufflebounds._version import __version__
 from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.deployment import Deployment, SentReport
-from shufflebounds.accounting.deployment_description import DailyReport
+from shufflebounds.accounting.deployment import Deployment, SentReport, pure_epsilon
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.options import OUTPUT, REPLY, command, option
 from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.scenario import gaussian_noise
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, Name, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward, reached
 from shufflebounds.core.progress import progress
+from shufflebounds.core.words import counted
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
+from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Exit code for a deployment that is not shown to be within its budget.
 BEYOND_BUDGET = 1
@@ -116,16 +118,27 @@ def account(
     if budget is not None:
         facts |= {"budget": budget, "within_budget": is_within}
         color = "green" if is_within else "red"
-    notes = [*_notes(deployment), *claimed]
+    groups = deployment.epsilon_of_groups(delta)
+    largest = max(groups, key=lambda name: groups[name].upper)
+    facts["groups"] = {name: plain_ends(x) for name, x in groups.items()}
+    facts["reports_of_group"] = largest
+    group = largest if len(groups) > 1 else ""
+    is_open = budget is not None and not is_within and total.lower <= budget
     return Reply(
         title=_title(description, deployment, delta),
         facts=facts,
-        table=_table(shares, total, deployment, output),
+        table=_table(shares, total, deployment, group, output),
+        sections=_sections(groups, group, deployment, output),
         claim=_claim(total, budget, output),
-        fallback=[_remains(deployment.pure_epsilon)],
+        fallback=[_remains(deployment, delta)],
         legend=LEGEND,
-        notes=notes,
-        warnings=[*_caveats(deployment), *_alone(deployment), *claimed],
+        notes=_notes(deployment, group),
+        written=claimed,
+        warnings=[
+            *_caveats(deployment),
+            *_alone(deployment),
+            *(_first_day_note(deployment) if is_open else []),
+        ],
         bounds=("best", "lower"),
         color=color or None,
         exit_code=0 if is_within else BEYOND_BUDGET,
@@ -138,8 +151,7 @@ def _facts(
     total: Enclosure,
     shares: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the answer in JSON."""
-    groups = deployment.epsilon_of_groups(delta)
+    """Return the answer in JSON, but for the groups."""
     return {
         "version": __version__,
         "deployment": deployment.content,
@@ -147,7 +159,7 @@ def _facts(
         "delta": delta,
         "epsilon": plain_ends(total),
         "without_shuffler": _finite(deployment.pure_epsilon),
-        "groups": {name: plain_ends(x) for name, x in groups.items()},
+        "without_shuffler_at_delta": _finite(_local_epsilon(deployment, delta)),
         "reports": {row["report"]: _share_facts(row) for row in shares},
     }
 
@@ -165,9 +177,9 @@ LEGEND = {
 def _title(description: Path, deployment: Deployment, delta: float) -> str:
     """Return the first line of the answer."""
     counts = [n for _, n in deployment.days]
-    users = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{counts[0]}"
-    days = f"{len(counts)} day{'s' if len(counts) > 1 else ''}"
-    return f"{description.name}: {days} of {users} users, delta = {delta!r}"
+    fewest = f"{min(counts)} to " if min(counts) < max(counts) else ""
+    users = f"{fewest}{counted(max(counts), 'user')}"
+    return f"{description.name}: {counted(len(counts), 'day')} of {users}, delta = {delta!r}"
 
 
 def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:
@@ -190,17 +202,60 @@ def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:
     return [f"NOT SHOWN to be within the budget of {budget!r}.", claim]
 
 
-def _remains(pure: float) -> str:
+def _remains(deployment: Deployment, delta: float) -> str:
     """Return what is left if the shuffler fails."""
-    if math.isinf(pure):
-        return "If the shuffler fails, no epsilon remains with delta = 0."
-    return f"If the shuffler fails, epsilon = {_decimal_up(pure)} remains, with delta = 0."
+    pure, local = deployment.pure_epsilon, _local_epsilon(deployment, delta)
+    if math.isfinite(pure):
+        return f"If the shuffler fails, epsilon = {_decimal_up(pure)} remains, with delta = 0."
+    if math.isfinite(local):
+        shown = outward(local, up=True, digits=4)
+        return f"If the shuffler fails, epsilon = {shown} at delta = {delta!r} remains."
+    return "If the shuffler fails, no epsilon remains with delta = 0."
+
+
+def _local_epsilon(deployment: Deployment, delta: float) -> float:
+    """Return an ε at which all answers of a user are (ε, δ)-LDP; inf if none is known."""
+    return max(
+        _local_epsilon_of_group(x, len(deployment.days), delta) for x in deployment.sent.values()
+    )
+
+
+def _local_epsilon_of_group(sent: Iterable[SentReport], days: int, delta: float) -> float:
+    """Return the ε of Gaussian answers together at δ, plus the ε₀ of all others."""
+    pure, precision = [0.0], 0.0
+    for part in sent:
+        noise = gaussian_noise(part.randomizer) if part.randomizer.eps0 is None else None
+        if noise is None:
+            pure.append(pure_epsilon((part,), days))
+        else:
+            precision += part.shuffles / noise**2
+    local = local_epsilon(1.0 / math.sqrt(precision), delta, 1) if precision else 0.0
+    return math.fsum([*pure, local]) * (1.0 + ROUNDING)
+
+
+def _sections(
+    groups: Mapping[str, Enclosure], group: str, deployment: Deployment, output: Output
+) -> dict[str, list[str]]:
+    """Return what each group can claim, if there are several; `group` has the largest ε."""
+    if not group:
+        return {}
+    shares = {each.name: float(each.share) for each in deployment.description.groups}
+    return {
+        f"Groups (that of {group} is in the table, and its epsilon holds for everybody):": [
+            f"{name}, share {shares[name]!r}: epsilon = {output.text(x.upper, up=True)}"
+            for name, x in groups.items()
+        ]
+    }
 
 
 def _table(
-    shares: Sequence[Mapping[str, Any]], total: Enclosure, deployment: Deployment, output: Output
+    shares: Sequence[Mapping[str, Any]],
+    total: Enclosure,
+    deployment: Deployment,
+    group: str,
+    output: Output,
 ) -> dict[str, list[str]]:
-    """Return a row for each report, and one for all of them."""
+    """Return a row for each report, and one for all of them; of `group`, if there are several."""
     rows = [
         (
             row["report"],
@@ -225,7 +280,7 @@ def _table(
     )
     columns = [list(cells) for cells in zip(*rows, strict=True)]
     headings = (name.replace("epsilon ", f"epsilon{KEPT_SPACE}") for name in LEGEND)
-    return dict(zip(["", *headings], columns, strict=True))
+    return dict(zip([f"group {group}" if group else "", *headings], columns, strict=True))
 
 
 def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,9 +328,28 @@ def _alone(deployment: Deployment) -> list[str]:
     ]
 
 
-def _sentence_on_report(report: DailyReport) -> str:
-    """Return what users send, such as ``browser: krr(k=40) at eps0 = 1.0, fresh, 1 a day.``."""
-    eps0 = "" if report.eps0 is None else f" at eps0 = {report.eps0!r}"
+def _first_day_note(deployment: Deployment) -> list[str]:
+    """Return a note on memoized answers of which lower ends count the first day."""
+    names = [report.name for report in deployment.description.reports if report.needs_no_users]
+    if not names:
+        return []
+    return [
+        f"Lower ends count {', '.join(names)} once, since what changing users reveal depends on "
+        "who reports when: a budget above a lower end may be out of reach all the same."
+    ]
+
+
+def _sentence_on_report(place: int, deployment: Deployment) -> str:
+    """Return what users send, such as ``browser: krr(k=40) at eps0 = 1.0, fresh, 1 a day.``.
+
+    An ε₀ of a group takes the place of that of the report.
+    """
+    groups, report = deployment.description.groups, deployment.description.reports[place]
+    eps0s = {group.name: group.reports[place].eps0 for group in groups}
+    eps0 = ", ".join(f"{x!r} in group {name}" for name, x in eps0s.items())
+    if len({*eps0s.values()}) == 1:
+        eps0 = "" if eps0s[groups[0].name] is None else repr(eps0s[groups[0].name])
+    eps0 = f" at eps0 = {eps0}" if eps0 else ""
     kind = "fresh"
     if report.is_memoized:
         kind = f"memoized by {'the same' if report.same_users else 'changing'} users"
@@ -284,14 +358,15 @@ def _sentence_on_report(report: DailyReport) -> str:
     return f"{report.name}: {report.mechanism}{eps0}, {kind}, {report.per_day} a day{linked}{rate}."
 
 
-def _notes(deployment: Deployment) -> list[str]:
-    """Return what the answer rests on."""
+def _notes(deployment: Deployment, group: str) -> list[str]:
+    """Return what the answer rests on; the table is that of a `group`, if there are several."""
     dropout, colluding = float(deployment.description.dropout), deployment.description.colluding
     reports = deployment.description.reports
     notes = [
-        *map(_sentence_on_report, reports),
+        *(_sentence_on_report(place, deployment) for place in range(len(reports))),
         *_caveats(deployment),
         *_alone(deployment),
+        *_first_day_note(deployment),
         "Every shuffle hides everything but its reports: nothing links two of them, be it two "
         "reports of a day or reports of two days. Values may differ from day to day, except those "
         "of memoized answers.",
@@ -299,8 +374,8 @@ def _notes(deployment: Deployment) -> list[str]:
     if dropout or colluding:
         notes.append(
             f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
-            "collude; all of them may be in one group. They provide no cover for others: the "
-            "bounds use the users who are left."
+            f"collude{'s' if colluding == 1 else ''}; all of them may be in one group. They "
+            "provide no cover for others: the bounds use the users who are left."
         )
     if any(report.rate < 1.0 for report in reports):
         notes.append(
@@ -312,13 +387,15 @@ def _notes(deployment: Deployment) -> list[str]:
             "The same users, all of them, send the memoized answers on every day, and their values "
             "stay the same. Then all days together tell no more than the first one."
         )
-    if len(deployment.description.groups) > 1:
+    if group:
+        groups = deployment.description.groups
+        shares = ", ".join(f"{each.name} {float(each.share)!r}" for each in groups)
         notes.append(
-            "Groups with an eps0 of their own have at least these shares of the users: "
-            f"{_listed_groups(deployment)}. Every user is in one of them, whatever the value, and "
-            "stays in it. The bounds of a group count its members alone; lower ends take each "
-            "group for a shuffle of its own. The table is that of the group with the largest "
-            "epsilon, which holds for everybody."
+            f"Groups with an eps0 of their own have at least these shares of the users: {shares}. "
+            "Every user is in one of them, whatever the value, and stays in it. The bounds of a "
+            "group count its members alone; lower ends take each group for a shuffle of its own. "
+            f"The table is that of {group}, the group with the largest epsilon, which holds for "
+            "everybody."
         )
     if deployment.is_rounded:
         notes.append(
@@ -326,16 +403,6 @@ def _notes(deployment: Deployment) -> list[str]:
             "for lower bounds. Both stay valid; they are a few percent further apart."
         )
     return notes
-
-
-def _listed_groups(deployment: Deployment) -> str:
-    """Return the groups with their shares and ε₀."""
-    return "; ".join(
-        f"{group.name} {float(group.share)!r} ("
-        + ", ".join(f"{x.name} at eps0 = {x.eps0!r}" for x in group.reports if x.eps0 is not None)
-        + ")"
-        for group in deployment.description.groups
-    )
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.reply import Output
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import Table
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.protocols.base import Candidate, pure_eps

@@ -13,12 +13,13 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.options import command
 from shufflebounds.cli.parameters import TRAINING, flag, maker, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
+from shufflebounds.cli.sent import COMPOSITIONS_OF_PARTS
 from shufflebounds.cli.values import Name
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 
 # Symbols that some terminals do not show, and what is printed in their place.
-PLAIN_SYMBOLS = {"ε₀": "eps0", "≥": ">=", "−": "-", "``": ""}
+PLAIN_SYMBOLS = {"ε₀": "eps0", "ε": "epsilon", "δ": "delta", "≥": ">=", "−": "-", "``": ""}
 
 
 def _name(names: Sequence[str]) -> click.Argument:
@@ -43,7 +44,10 @@ def mechanisms(name: str | None) -> Reply:
             "what it is": [re.split(r"[:,] (?![^\[]*\])", _description(each))[0] for each in names],
             "parameters": [_options_of_owner(each) for each in names],
         },
-        sections={"Protocols, which --protocol takes:": [", ".join([*protocols(), TRAINING])]},
+        sections={
+            "Of several parts, each of them a --part:": [", ".join(COMPOSITIONS_OF_PARTS)],
+            "Protocols, which --protocol takes:": [", ".join([*protocols(), TRAINING])],
+        },
     )
 
 

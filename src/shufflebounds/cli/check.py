@@ -15,7 +15,6 @@ from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
 from shufflebounds.cli.claims import is_verifiable
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -26,6 +25,7 @@ from shufflebounds.cli.notes import (
 from shufflebounds.cli.options import REPLY, USERS, every_row_option, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE, Table
 from shufflebounds.cli.values import REAL

@@ -11,7 +11,6 @@ from shufflebounds.bounds.mechanism_families import WAYS
 from shufflebounds.bounds.ranking import Choice, Ranking
 from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
-from shufflebounds.cli.deployment import honest_users
 from shufflebounds.cli.notes import without_shuffler, without_shuffler_at
 from shufflebounds.cli.options import (
     REPLY,
@@ -23,10 +22,12 @@ from shufflebounds.cli.options import (
 )
 from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.scenario import honest_users
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.progress import show_step
+from shufflebounds.core.words import counted
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.gaussian import Gaussian
 
@@ -208,7 +209,7 @@ def _ranking_title(task: Mapping[str, Any]) -> str:
         values = f"{task['items']} of {values}"
     attributes = f"{task['attributes']} attributes of " if task["attributes"] > 1 else ""
     fewer = f" ({task['n_reporting']} of them report and do not collude)"
-    users = f"n = {task['n']} users{fewer if task['n_reporting'] < task['n'] else ''}"
+    users = f"n = {counted(task['n'], 'user')}{fewer if task['n_reporting'] < task['n'] else ''}"
     rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
     target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
     return ", ".join([f"{attributes}{values}", users, *rounds, target])
@@ -269,8 +270,8 @@ def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     if task["n_reporting"] < task["n"]:
         notes.append(
             "Users who collude or do not report provide no cover for others: privacy and errors "
-            f"are those of {task['n_reporting']} reports, and shares are of the users who send "
-            "them."
+            f"are those of {counted(task['n_reporting'], 'report')}, and shares are of the users "
+            "who send them."
         )
     if task["rounds"] > 1:
         notes.append(

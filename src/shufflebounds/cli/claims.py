@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shufflebounds.bounds.base import Answer
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.reply import Output, or_value_error
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
 

@@ -11,16 +11,17 @@ from pathlib import Path
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OUTPUT, SENT, option, optional
+from shufflebounds.cli.options import OPTIONS, OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
 from shufflebounds.core.enclosure import PrecisionError, outward
 from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.core.words import counted
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves import storage
 from shufflebounds.curves.curve import Curve
@@ -42,7 +43,9 @@ MAX_ROWS = 11
 
 
 @question(
-    *optional("eps0", "delta", "eps", "order", "n", "rounds"),
+    # It is that of all mechanisms that have none of their own.
+    option("--eps0 shared_eps0", REAL, OPTIONS["eps0"].help or ""),
+    *optional("delta", "eps", "order", "n", "rounds"),
     option(
         "--x",
         Name(tuple(AXIS_ENDS)),
@@ -83,6 +86,7 @@ MAX_ROWS = 11
 )
 def curve(
     deployment: Scenario,
+    shared_eps0: float | None,
     x: str,
     start: float | None,
     stop: float | None,
@@ -107,7 +111,8 @@ def curve(
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
-    compared = [deployment, *(_with_mechanism(deployment, text) for text in versus)]
+    further = [_with_mechanism(deployment, text) for text in versus]
+    compared = _at_eps0([deployment, *further], shared_eps0, is_axis=x == "eps0")
     computed, notes = _compared_curves(compared, axis, quantity, bound, rtol, fixed)
     _write_files(computed, compared, output, plot)
     reply = Reply(
@@ -147,6 +152,20 @@ def _with_mechanism(deployment: Scenario, text: str) -> Scenario:
     return replace(deployment, mechanism=further_mechanism(text), messages=None)
 
 
+def _at_eps0(compared: Sequence[Scenario], eps0: float | None, *, is_axis: bool) -> list[Scenario]:
+    """Return the mechanisms at an ε₀, except those that have their own.
+
+    Raises ValueError if one of them lacks an ε₀, if none takes it, and if one has its own where ε₀
+    is the axis.
+    """
+    for each in compared:
+        if each.has_own_eps0 and (is_axis or (eps0 is not None and len(compared) == 1)):
+            each.require_open_eps0("--x must not be eps0" if is_axis else "--eps0 must be left out")
+        if not (each.has_own_eps0 or is_axis or eps0 is not None):
+            raise ValueError(f"--eps0 is missing: {each.name} needs it")
+    return [each if each.has_own_eps0 else replace(each, eps0=eps0) for each in compared]
+
+
 def _experiments(compared: Sequence[Scenario]) -> list[str]:
     """Return what the curves of each mechanism are called; ValueError if two are the same."""
     if len(compared) == 1:
@@ -176,6 +195,10 @@ def _computed_curves(
     """Return the curves of the bounds by these names, or of the usual ones."""
     usual = deployment.bounds(("best", *PAIR_BOUNDS), quantity)
     bounds = {name: BOUNDS[name] for name in names} or usual
+    bounds = {name: replace(bound, label=deployment.label(name)) for name, bound in bounds.items()}
+    for name, bound in bounds.items():
+        if not (bound.knows_mechanism or deployment.has_eps0):
+            raise ValueError(f"--bound {name} needs an eps0, and {deployment.name} has none")
     given = Setting(
         n=deployment.n,
         eps0=deployment.eps0,
@@ -301,7 +324,7 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     missed = [(text, curve) for curve in computed for text in curves.shortfalls(curve)]
     if not missed:
         return None
-    more = f" (and {len(missed) - 1} more points)" if missed[1:] else ""
+    more = f" (and {counted(len(missed) - 1, 'more point')})" if missed[1:] else ""
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 

@@ -9,11 +9,12 @@ from decimal import Decimal
 import numpy as np
 
 from shufflebounds.accounting.round import affordable_suprema
-from shufflebounds.cli.deployment import Scenario, shown_eps0
+from shufflebounds.cli.scenario import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.core.words import counted
+from shufflebounds.protocols.base import REPORTS, SingleMessage
 from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Largest ε₀ whose e^ε₀ is printed as a number.
@@ -165,18 +166,17 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
 
 def _notes_on_users(deployment: Scenario) -> list[str]:
     # If n is sought, the answer is a number of users.
-    is_counted = deployment.n is None
-    notes = []
+    n, notes = deployment.n, []
     if deployment.dropout:
-        reporting = "of the answers" if is_counted else f"of {deployment.n} users"
+        users = "the answers" if n is None else counted(n, "user")
         notes.append(
-            f"The share {deployment.dropout!r} of the users drops out: {reporting}, "
+            f"The share {deployment.dropout!r} of the users drops out: of {users}, "
             f"n(1 - {deployment.dropout!r}) report, rounded down."
         )
     if deployment.colluding:
-        counted = " and counted in the answers" if is_counted else ""
+        where = " and counted in the answers" if n is None else ""
         notes.append(
-            f"Users who collude, {deployment.colluding} here{counted}, work with the observer, "
+            f"Users who collude, {deployment.colluding} here{where}, work with the observer, "
             "drop out or break the protocol. They provide no cover for others: the answers are for "
             "the remaining users, whoever these are."
         )
@@ -219,17 +219,21 @@ def large_epsilon(eps: float | None, text: str) -> list[str]:
 
 
 def without_shuffler(
-    eps0: float | None, rounds: float | None, report_eps0: float | None = None
+    eps0: float | None,
+    rounds: float | None,
+    report_eps0: float | None = None,
+    hidden_by: str = REPORTS.hidden_by,
 ) -> list[str]:
     """Return a sentence on what is left if the shuffler fails; none if there is no ε₀.
 
     ``eps0`` is that of all that a user sends in a round. ``rounds`` is None, or 0, if their number
     is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that reveals.
+    ``hidden_by`` names what stands in place of the shuffler.
     """
     if eps0 is None:
         return []
     if math.isinf(eps0):
-        return ["If the shuffler fails, nothing remains, since eps0 is infinite."]
+        return [f"If {hidden_by} fails, nothing remains, since eps0 is infinite."]
     remains = f"eps0 = {_rounded_up(eps0)} per round"
     if rounds == 1 and report_eps0 in (None, eps0):
         remains = f"eps0 = {_rounded_up(eps0)} remains"
@@ -242,7 +246,7 @@ def without_shuffler(
             "; one report then changes the odds of two inputs by a factor of up to "
             f"{_odds(report_eps0)}"
         )
-    return [f"If the shuffler fails, {remains}."]
+    return [f"If {hidden_by} fails, {remains}."]
 
 
 def without_shuffler_at(delta: float, text: str, noise: float, rounds: float) -> list[str]:

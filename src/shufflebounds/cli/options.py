@@ -55,9 +55,25 @@ class Command(click.Command):
         self.owners, self.rows = owners, rows
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # As it was typed, for a report.
-        ctx.obj = shlex.join(["shufflebounds", str(ctx.info_name), *args])
+        ctx.obj = shlex.join(["shufflebounds", str(ctx.info_name), *self._question(args)])
         return super().parse_args(ctx, args)
+
+    def _question(self, args: Sequence[str]) -> list[str]:
+        """Return what was typed, for a report, without the options that print and write files."""
+        flags = {
+            name: option.is_flag
+            for option in self.params
+            if isinstance(option, Option) and option.section == OUTPUT
+            for name in option.opts
+        }
+        kept, rest = [], iter(args)
+        for arg in rest:
+            name, equals, _ = arg.partition("=")
+            if name not in flags:
+                kept.append(arg)
+            elif not (flags[name] or equals):
+                next(rest, None)  # its value
+        return kept
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in (QUESTION, SENT, PARAMETERS, OUTPUT):

@@ -20,7 +20,6 @@ from shufflebounds.cli.answers import (
     safe_end,
     table_of_bounds,
 )
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import (
     large_delta,
     large_epsilon,
@@ -33,6 +32,7 @@ from shufflebounds.cli.notes import (
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.training import training_reply
@@ -60,8 +60,9 @@ class Question:
     deployment that the answer is about, if it is one.
 
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
-    claimed, and ``rows`` explain each bound. ``exceptions`` are the sentences on numbers that say
-    something else, by the bound and the number. The ``safe`` end of an upper bound may be claimed.
+    claimed, ``claim_of_one`` the one on a count of 1, and ``rows`` explain each bound.
+    ``exceptions`` are the sentences on numbers that say something else, by the bound and the
+    number. The ``safe`` end of an upper bound may be claimed.
     With ``has_training``, the command also answers about training, by `training_reply`.
     """
 
@@ -74,6 +75,7 @@ class Question:
     column: str
     claim: str
     rows: Mapping[str, str]
+    claim_of_one: str = ""
     exceptions: Mapping[tuple[str, float], str] = field(default_factory=dict)
     sought: str = ""
     safe: End = "upper"
@@ -112,7 +114,7 @@ class Question:
             deployment = replace(deployment, **left_open)
         target = {name: given[name] for name in self.target}
         deployment = replace(deployment, delta=target.get("delta"))
-        answers, notes, more_warnings = self.solve(deployment, output=output, **given)
+        answers, notes, written = self.solve(deployment, output=output, **given)
         ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}
         # A row of its own for the best proven bound is left out if it is that of the blanket.
@@ -142,7 +144,8 @@ class Question:
             fallback=self._without_shuffler(deployment, claimed, delta, delta_text),
             legend=rows | {heading: COLUMNS[heading] for heading in COLUMNS if heading in table},
             notes=[*notes_on(deployment), *untried, *large, *notes],
-            warnings=[*warnings(deployment), *untried, *large, *more_warnings],
+            written=written,
+            warnings=[*warnings(deployment), *untried, *large],
             bounds=tuple(answers),
             deployment=deployment,
             shortfall=shortfall,
@@ -153,7 +156,8 @@ class Question:
         covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
         best = "best" if "best" in numbers else "blanket"
-        usual = self.claim.format(text, for_whom=whom)
+        is_one = numbers[best] == 1 and self.claim_of_one
+        usual = (self.claim_of_one if is_one else self.claim).format(text, for_whom=whom)
         proven = self.exceptions.get(("blanket", numbers[best]))
         ruled_out = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
         # Where every claim is false, it adds nothing that none is known to hold.
@@ -162,15 +166,16 @@ class Question:
     def _without_shuffler(
         self, deployment: Scenario, claimed: float, delta: float | None, delta_text: str
     ) -> list[str]:
-        """Return what is left if the shuffler fails; it hides no messages of protocols alone."""
+        """Return what is left if the shuffler, or what stands in its place, fails."""
+        hidden_by = deployment.sample.seen.hidden_by
         if not deployment.has_local_privacy:
-            return []
+            return [f"If {hidden_by} fails, nothing protects a user's value."]
         eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
         rounds = claimed if self.sought == "rounds" else deployment.times
         noise = deployment.gaussian_noise
         if noise is not None and delta is not None:
             return without_shuffler_at(delta, delta_text, noise, rounds)
-        return without_shuffler(eps0, rounds)
+        return without_shuffler(eps0, rounds, hidden_by=hidden_by)
 
 
 def _wide_answers_error(
@@ -314,6 +319,7 @@ users = Question(
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="users",
     claim="{} users are enough{for_whom}.",
+    claim_of_one="{} user is enough{for_whom}.",
     rows={
         "best": "the fewest proven to be enough.",
         "blanket": "this many users are enough.",
@@ -338,6 +344,7 @@ rounds = Question(
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column="rounds",
     claim="You can run {} rounds{for_whom}.",
+    claim_of_one="You can run {} round{for_whom}.",
     rows={
         "best": "the most proven to meet the target; you can run them.",
         "blanket": "this many rounds together meet the target; you can run them.",

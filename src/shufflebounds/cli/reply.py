@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from shufflebounds.cli import report
-from shufflebounds.cli.deployment import Scenario
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import KEPT_SPACE, Table, table_lines
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
 from shufflebounds.curves.files import write_text
@@ -50,7 +50,8 @@ class Reply:
     on what may be claimed, and ``fallback`` those on what is left if the shuffler fails. A report
     has the ``headline`` as its title, by default the first sentence of the claim. ``legend``
     explains rows and columns. ``warnings`` are those of the notes that are always printed, up to
-    their first sentence. ``bounds`` name the theorems that a report lists. The ``deployment`` is
+    their first sentence. ``written`` are further notes, on files, without which a report says how
+    to get its object again. ``bounds`` name the theorems that a report lists. The ``deployment`` is
     that of a question about one; other questions are about shuffled reports. ``sections`` of a list
     have their paragraphs by their heading. A ``document``, such as a CSV file, is printed as it is,
     and ``remarks`` go to standard error. ``shown`` are the rows of the table that are printed, if
@@ -66,6 +67,7 @@ class Reply:
     headline: str = ""
     legend: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    written: Sequence[str] = ()
     warnings: Sequence[str] = ()
     bounds: Sequence[str] = ()
     deployment: Scenario | None = None
@@ -80,7 +82,7 @@ class Reply:
     @property
     def json(self) -> str:
         """One JSON object, or a list of them."""
-        notes = {"notes": list(self.notes)}
+        notes = {"notes": [*self.notes, *self.written]}
         content = {**self.facts, **notes} if isinstance(self.facts, Mapping) else self.facts
         return json.dumps(content, indent=2, allow_nan=False)
 
@@ -118,12 +120,12 @@ class Reply:
     def _explanation(self) -> list[list[str]]:
         """The legend and the notes, as paragraphs."""
         legend = [wrapped(line, "  ") for line in self.legend_lines]
-        return [legend, *([wrapped(note)] for note in self.notes)]
+        return [legend, *([wrapped(note)] for note in (*self.notes, *self.written))]
 
     def _warnings(self) -> list[list[str]]:
         """The first sentences of warnings, and how to see the notes."""
-        shown = [first_sentence(note) for note in self.warnings]
-        has_more = shown != list(self.notes)
+        shown = [first_sentence(note) for note in (*self.warnings, *self.written)]
+        has_more = shown != [*self.notes, *self.written]
         more = ["Use --explain for what this rests on."] if has_more else []
         return [*([wrapped(note)] for note in shown), more]
 

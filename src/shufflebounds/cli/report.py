@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,11 +13,12 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
+from shufflebounds.core.words import counted
 from shufflebounds.protocols.base import REPORTS
 
 if TYPE_CHECKING:
-    from shufflebounds.cli.deployment import Scenario
     from shufflebounds.cli.reply import Reply
+    from shufflebounds.cli.scenario import Scenario
 
 # Parts of a page: what they are, and a text, the items of a list or the rows of a table.
 Page: TypeAlias = list[tuple[str, Any]]
@@ -71,7 +73,9 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 
 
 def _report_parts(reply: Reply, command: str) -> Page:
-    deployment, digest = reply.deployment, hashlib.sha256(f"{reply.json}\n".encode()).hexdigest()
+    # The command that verifies the report writes no files.
+    shown = replace(reply, written=()).json
+    deployment, digest = reply.deployment, hashlib.sha256(f"{shown}\n".encode()).hexdigest()
     seen = REPORTS if deployment is None else deployment.sample.seen
     theorems = [
         f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
@@ -85,6 +89,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         ("h2", "Question and answer"),
         *_question(reply),
         *_tables(reply),
+        *_sections(reply),
         ("ul", reply.legend_lines),
         (
             "p",
@@ -114,6 +119,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
             f"is {digest}:",
         ),
         ("command", f"{command} --json | sha256sum"),
+        ("p", " ".join(reply.written)),
         (
             "p",
             "For the reports that docs/verification.md lists, shufflebounds epsilon --claim FILE "
@@ -122,9 +128,9 @@ def _report_parts(reply: Reply, command: str) -> Page:
         ),
         ("h2", "Theorems"),
         ("ul", theorems[:MAX_ROWS]),
-        (f"{len(theorems[MAX_ROWS:])} more theorems", theorems[MAX_ROWS:]),
+        (counted(len(theorems[MAX_ROWS:]), "more theorem"), theorems[MAX_ROWS:]),
         ("p", "docs/proofs/engine.md proves how they are evaluated, and every error term."),
-        ("object", reply.json),
+        ("object", shown),
     ]
 
 
@@ -143,10 +149,19 @@ def _question(reply: Reply) -> Page:
     return [("p", reply.title), ("ul", [f"{key}: {text}" for key, text in lines.items() if text])]
 
 
+def _sections(reply: Reply) -> Page:
+    """Return the sections, each below its heading."""
+    return [
+        part
+        for head, texts in reply.sections.items()
+        for part in (("p", head), ("ul", list(texts)))
+    ]
+
+
 def _cover(deployment: Scenario) -> str:
     """Return how many users provide cover, unless all do."""
     is_less = deployment.n is not None and deployment.honest < deployment.n
-    return f"{deployment.honest} users" if is_less else ""
+    return counted(deployment.honest, "user") if is_less else ""
 
 
 def _tables(reply: Reply) -> Page:
@@ -165,11 +180,11 @@ def _what_remains(reply: Reply, hidden_by: str) -> str:
     deployment = reply.deployment
     if reply.fallback or deployment is None:
         return " ".join(reply.fallback)
+    if deployment.gaussian_noise is not None:
+        return f"If {hidden_by} fails, no epsilon remains with delta = 0; the noise remains."
     if not deployment.has_eps0:
         return f"If {hidden_by} fails, nothing protects a user's value."
-    if deployment.has_local_privacy and deployment.rounds is not None:
-        return " ".join(without_shuffler(deployment.sample.eps0, deployment.times))
-    return f"If {hidden_by} fails, the guarantee degrades to the eps0 of all that a user sends."
+    return " ".join(without_shuffler(deployment.sample.eps0, deployment.times, hidden_by=hidden_by))
 
 
 def _markdown_part(tag: str, content: Any) -> str:

@@ -22,17 +22,17 @@ from shufflebounds.cli.answers import (
     opposite,
     safe_end,
 )
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import notes_on, warnings
 from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
+from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -209,11 +209,15 @@ def _profile(composed: Composed, rtol: float | None) -> SampledProfile:
 
 
 def _with_best(risks: Mapping[str, Risk], deployment: Scenario) -> dict[str, Risk]:
-    """Return the risks of reports after the best proven one, which may be that of the blankets."""
-    # Of sums of bits it would take a minute and gain nothing.
-    if not deployment.sends_reports:
+    """Return the risks after the best proven one, which may be that of the blankets."""
+    parts = _all_shuffles(deployment.protocol, deployment)
+    rounds = [
+        (part.protocol.randomizer, part.n, part.times)
+        for part in parts
+        if isinstance(part.protocol, SingleMessage)
+    ]
+    if len(rounds) < len(parts):
         return dict(risks)
-    rounds = [(deployment.randomizer, n, times) for n, times in deployment.every_round]
     is_settled = risks["blanket"].is_close_to(risks["lower"])
     if is_settled or any(
         affordable_suprema(mechanism, np.array([float(n)])) is None for mechanism, n, _ in rounds

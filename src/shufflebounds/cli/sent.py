@@ -9,10 +9,10 @@ import click
 from click.core import ParameterSource
 
 from shufflebounds.accounting.training import Training
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.values import REAL, WHOLE, Name
 from shufflebounds.protocols.registry import PROTOCOLS, Messages
 from shufflebounds.randomizers import registry
@@ -231,6 +231,10 @@ def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> di
         pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
     except ValueError:
         raise ValueError(f"{flag_} must be {form}, got {text!r}") from None
+    if "eps0" in dict(pairs):
+        raise ValueError(f"{flag_} {text!r}: eps0 must be left out: it follows from --eps0")
+    if flag_ == "--versus" and name.lower() == ANY:
+        raise ValueError(f"{flag_} {text!r}: any is not a mechanism; see --bound stronger_clone")
     try:
         content = _mechanism_content(name.lower(), pairs)
         takes = parameters(name.lower())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,9 @@ from shufflebounds.cli.answers import (
     within_eps0,
 )
 from shufflebounds.cli.claims import require_verifiable, write_claims
-from shufflebounds.cli.deployment import SOME_EPS0, Scenario, registered_users
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
+from shufflebounds.cli.scenario import SOME_EPS0, Scenario, registered_users
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.setting import Setting
@@ -49,11 +49,11 @@ MAX_DATASETS_OF_ROUNDS = 4
 
 
 class Solution(NamedTuple):
-    """Answers by the name of the bound, and notes on them, of which warnings are always printed."""
+    """Answers by the name of the bound, notes on them, and sentences on files."""
 
     answers: dict[str, Answer]
     notes: Sequence[str] = ()
-    warnings: Sequence[str] = ()
+    written: Sequence[str] = ()
 
 
 def solve_epsilon(
@@ -66,8 +66,7 @@ def solve_epsilon(
     answers, notes = within_eps0(computed, deployment.protocol.eps0, deployment.times)
     if claim is None:
         return Solution(answers, notes)
-    written = write_claims(claim, deployment, computed, delta, output)
-    return Solution(answers, [written, *notes], [written])
+    return Solution(answers, notes, [write_claims(claim, deployment, computed, delta, output)])
 
 
 def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Output) -> Solution:
@@ -120,8 +119,8 @@ def solve_eps0(
     if not deployment.sends_reports:
         at = deployment.setting(eps=eps, delta=delta)
         protocol_at = lambda eps0: replace(deployment, eps0=eps0).protocol  # noqa: E731
-        ask_bound = partial(searches.largest_eps0, protocol_at=protocol_at, at=at, rtol=width)
-        return Solution(_protocol_answers(deployment, ask_bound), notes)
+        ask_bounds = partial(searches.largest_eps0, protocol_at=protocol_at, at=at, rtol=width)
+        return Solution(_protocol_answers(deployment, ask_bounds), notes)
     n, rounds = deployment.honest, deployment.times
     ask = partial(calibration.largest_eps0, eps=eps, delta=delta, n=n, rounds=rounds, rtol=width)
 
@@ -156,8 +155,8 @@ def solve_users(
         answers = _fewest_reports(deployment, eps, delta, rtol)
     else:
         at = Setting(eps=eps, delta=delta, rounds=deployment.rounds)
-        ask = partial(searches.fewest_users, protocol=deployment.protocol, at=at)
-        answers = _protocol_answers(deployment, ask)
+        ask_bounds = partial(searches.fewest_users, protocol=deployment.protocol, at=at)
+        answers = _protocol_answers(deployment, ask_bounds)
     return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
 
 
@@ -212,8 +211,8 @@ def solve_rounds(
     """Return the most rounds that meet a target."""
     if not deployment.sends_reports:
         at = deployment.setting(eps=eps, delta=delta)
-        ask_bound = partial(searches.most_rounds, protocol=deployment.protocol, at=at)
-        return Solution(_protocol_answers(deployment, ask_bound))
+        ask_bounds = partial(searches.most_rounds, protocol=deployment.protocol, at=at)
+        return Solution(_protocol_answers(deployment, ask_bounds))
     width, n = rtol or ROUNDS_SEARCH_RTOL, deployment.honest
     ask = partial(calibration.most_rounds, eps=eps, delta=delta, n=n, rtol=width)
 
@@ -226,9 +225,13 @@ def solve_rounds(
     return Solution(_searched_answers(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
 
 
-def _protocol_answers(deployment: Scenario, ask: Callable[[Bound], Enclosure]) -> dict[str, Answer]:
-    """Return the answers of the bounds of a protocol to a search."""
-    return {name: Answer(ask(bound)) for name, bound in by_step(deployment.bounds(PAIR_BOUNDS))}
+def _protocol_answers(
+    deployment: Scenario, ask: Callable[[searches.NamedBounds], Mapping[str, Enclosure]]
+) -> dict[str, Answer]:
+    """Return the answers of the bounds of a protocol to a search, the best one first."""
+    bounds = deployment.bounds((*PAIR_BOUNDS, "best"))
+    enclosures = ask(by_step(bounds))
+    return {name: Answer(enclosures[name]) for name in sorted(bounds, key=DIVERGENCE_BOUNDS.index)}
 
 
 def _searched_answers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -84,7 +85,10 @@ def noise(
     Example: shufflebounds noise --steps 1000 --epochs 10 --eps 1 --delta 1e-6
     """
     ask = partial(smallest_noise_multiplier, eps, delta, steps=steps, epochs=epochs, rtol=rtol)
-    answer = attempt(ask)
+    try:
+        answer = attempt(ask)
+    except ValueError as error:  # it names the argument in Python
+        raise ValueError(re.sub("^target ", "--eps ", str(error))) from None
     multiplier, claim = answer.enclosure.upper, ["No noise multiplier is known to be enough."]
     if multiplier < math.inf:
         remains = Training(multiplier, steps, epochs).epsilon_without_secret(delta)

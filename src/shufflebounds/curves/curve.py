@@ -16,6 +16,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.base import QUANTITIES, Answer, Numerics
 from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.setting import NAMES, OverN, Setting
+from shufflebounds.core.words import counted
 from shufflebounds.curves import storage
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.base import InfeasibleError
@@ -57,7 +58,7 @@ class Curve:
         specification = self.specification
         return (
             f"Curve({specification.bound.name} {specification.quantity} of {self.name.curve} at "
-            f"{len(self.points)} values of {specification.axis.name})"
+            f"{counted(len(self.points), 'value')} of {specification.axis.name})"
         )
 
     @property

@@ -93,6 +93,9 @@ def losses_above(nodes: FloatArray, upper: FloatArray) -> Losses:
     vertices = hull(np.expm1(nodes), bound)
     losses, bound = nodes[vertices], bound[vertices]
     masses, infinite = kinks(losses, bound), float(bound[-1])
+    # Masses that underflow lift no curve. p_∞ takes their place.
+    is_low = curve(losses, masses, infinite) < 0.5 * bound
+    infinite = max(infinite, float(bound[is_low].max(initial=0.0)))
     # A common factor of all masses lifts the curve above the bounds in spite of rounding.
     lifted = curve(losses, masses, infinite) * (1.0 - curve_err(losses))
     with np.errstate(divide="ignore", invalid="ignore"):

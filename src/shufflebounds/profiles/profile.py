@@ -208,8 +208,9 @@ class Max(Several):
         parts = self._ranked(eps)
         best = parts[0].deltas(eps, rtol, target, floor)
         for part in parts[1:]:
-            if self.is_selective and (np.exp(part.estimates(eps)) <= best.lower).all():
-                continue
+            with np.errstate(over="ignore"):
+                if self.is_selective and (np.exp(part.estimates(eps)) <= best.lower).all():
+                    continue
             rough = part.deltas(eps, np.maximum(rtol, COARSE_RTOL), target, floor)
             is_open = rough.upper > np.maximum(best.lower, floor)
             is_open &= rough.upper - rough.lower > rtol * rough.upper

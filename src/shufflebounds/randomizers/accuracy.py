@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.products import SUM_TOLERANCE, FloatArray
+from shufflebounds.core.words import counted
 
 # Bits of a report that is a real number, and of the seed of a hash.
 WORD = 64.0
@@ -357,7 +358,8 @@ def best_linear(matrix: NDArray[np.float64], weights: FloatArray) -> FloatArray:
     if rank < len(matrix):
         raise ValueError(
             "shares of the inputs must follow from the law of reports, but the matrix has "
-            f"{len(matrix)} inputs and only {rank} independent rows: nobody can estimate them"
+            f"{len(matrix)} inputs and only {counted(rank, 'independent row')}: nobody can "
+            "estimate them"
         )
     estimator = np.zeros_like(matrix)
     estimator[:, used] = np.linalg.solve(r, q.T) / root

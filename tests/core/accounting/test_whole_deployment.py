@@ -298,7 +298,7 @@ MISTAKES = [
     (GOOD | {"reports": {1: BINARY}}, "reports must have texts as keys: write '1' in quotes"),
 ]
 MISTAKEN_REPORTS = [
-    ({"mechanism": None}, "reports.a.mechanism: mechanism must be a mapping"),
+    ({"mechanism": None}, "reports.a.mechanism: it must be like {type: krr, k: 10}"),
     ({"mechanism": {"type": "kr"}}, "reports.a.mechanism: type must be one of"),
     ({"mechanism": {"type": "krr"}}, "reports.a.mechanism: k is missing; krr needs: k"),
     ({"mechanism": {"type": "krr", "domain_size": 3}}, "did you mean k?"),

@@ -155,10 +155,8 @@ def test_the_group_with_the_largest_epsilon_is_shown(asked, tmp_path):
     )
     browser = found["reports"]["browser"]
     assert (browser["mechanism"], browser["eps0"]) == ("krr(k=10)", 2.0)
-    listed = (
-        "old 0.5 (browser at eps0 = 2.0, crashes at eps0 = 0.5); new 0.5 (browser at eps0 = 1.0"
-    )
-    assert any(listed in note for note in found["notes"])
+    assert any("these shares of the users: old 0.5, new 0.5." in x for x in found["notes"])
+    assert any("eps0 = 2.0 in group old, 1.0 in group new" in note for note in found["notes"])
 
 
 def test_the_claims_are_proven_by_the_second_program(asked, tmp_path):

@@ -5,8 +5,8 @@ import json
 import pytest
 from commands import run, succeed
 
-from shufflebounds.cli.deployment import Scenario
 from shufflebounds.cli.notes import warnings
+from shufflebounds.cli.scenario import Scenario
 from shufflebounds.randomizers.description import parse
 
 SAMPLED = ("--mechanism", "krr", "--k", "2", "--rate", "0.1")

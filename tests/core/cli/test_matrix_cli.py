@@ -234,12 +234,15 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
     assert "Two datasets differ beyond all bounds at this order." in text
 
 
-OWN_EPS0 = "eps0 must be left out: m.csv has its own, or none"
+OWN_EPS0 = "m.csv has no eps0 to choose: its own options (--file) set its noise"
 SEVERAL = "of several rounds only epsilon, delta, renyi, check, risk and curve look at all of them"
 MISTAKES = [
     ("epsilon --n 9 --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --eps0 1", OWN_EPS0),
-    ("curve --delta 0.1 --n 9 --x eps0 --start 1 --stop 2", "got eps0"),
+    (
+        "curve --delta 0.1 --n 9 --x eps0 --start 1 --stop 2",
+        OWN_EPS0,
+    ),
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),

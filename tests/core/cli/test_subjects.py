@@ -8,7 +8,7 @@ import pytest
 from commands import answer, run, run_in_terminal
 
 import shufflebounds as sb
-from shufflebounds.cli.deployment import honest_users, registered_users
+from shufflebounds.cli.scenario import honest_users, registered_users
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.storage import CurveName
@@ -176,7 +176,7 @@ def test_lines_of_several_mechanisms_are_called_like_them():
         curve = sb.curve(mechanism, "blanket", n=[1000, 4000], delta=1e-6)
         made.append(replace(curve, name=CurveName(name, "command line", "blanket")))
     [[view]] = sheets.of_computed(made, "").rows
-    assert [line.label for line, _ in view.lines] == [f"{name}, blanket" for name in names]
+    assert [line.label for line, _ in view.lines] == [*names]
     looks = [(line.look.color, line.look.marker) for line, _ in view.lines]
     assert len({*looks}) == 3
     [[view]] = sheets.of_computed(made[:1], "").rows

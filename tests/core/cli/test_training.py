@@ -119,7 +119,7 @@ def test_bad_values_of_a_search_are_named():
     result = run("noise", "--steps", 0, "--eps", 1, "--delta", 1e-6)
     assert "steps must be an integer" in result.stderr
     result = run("noise", "--steps", 10, "--eps", 0, "--delta", 1e-6)
-    assert "target must be an epsilon above 0, got 0" in result.stderr
+    assert "--eps must be an epsilon above 0, got 0" in result.stderr
 
 
 def test_missing_options_are_named():

@@ -174,6 +174,21 @@ def test_a_symmetric_curve_keeps_its_mass():
     assert 1.0 <= losses.total + losses.infinite < 1.0 + 1e-12
 
 
+def test_bounds_that_underflow_at_large_losses_are_kept():
+    """Masses between such nodes underflow. In 40 digits, the pair is above all of the bounds."""
+    nodes = np.array([0.0, 293.0, *np.linspace(293.5, 295.0, 10), 300.0])
+    upper = np.array([0.5, 0.1, *10.0 ** -np.linspace(10.0, 289.0, 10), 0.0])
+    losses = losses_above(nodes, upper)
+    assert np.isfinite(losses.masses).all()
+    with mpmath.workdps(40):
+        for node, bound in zip(nodes, upper, strict=True):
+            terms = (
+                mass * max(0, 1 - mpmath.exp(mpmath.mpf(node) - value))
+                for value, mass in zip(losses.values, losses.masses, strict=True)
+            )
+            assert mpmath.fsum(terms) + losses.infinite >= bound
+
+
 @pytest.mark.parametrize(
     ("a", "b", "n", "delta", "truth"),
     [

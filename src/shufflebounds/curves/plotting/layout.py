@@ -53,8 +53,8 @@ class Line:
 class Panel:
     """Lines; ``subject`` names the mechanism, ``setting`` says what is fixed, one by one.
 
-    ``subject`` is empty where the lines name their mechanisms. ``divisor`` is the curve that all
-    others are divided by, if any.
+    Where the lines name their mechanisms, ``subject`` is empty, or the bound of all of them.
+    ``divisor`` is the curve that all others are divided by, if any.
     """
 
     subject: str

@@ -140,6 +140,9 @@ _OTHER_MECHANISM = Look("#400066", marker="8")
 # Markers of several lines that would look the same, such as those of one mechanism at several
 # rates.
 _VARIANTS = ("s", "^", "D", "v", "P", "X", "o")
+# Colours of such lines, those of the families that are drawn least often first, and their dashes.
+_VARIANT_COLORS = [*_FAMILIES][-2::-1]
+_VARIANT_DASHES = (SOLID, DASHED, DASH_DOTTED, FINE_DASHED, LONG_DASHED)
 
 
 def mechanism_look(name: str) -> Look:
@@ -184,7 +187,22 @@ def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
         look = replace(look, marker=free[(variant - 1) % len(free)])
         is_known = mechanism in MECHANISM_LOOKS if mechanism else bound in BOUND_LOOKS
         if not is_known and not look.is_hollow:
-            # The families that are drawn least often come first.
-            colors = [*_FAMILIES][-2::-1]
-            look = replace(look, color=colors[(variant - 1) % len(colors)])
+            look = replace(look, color=_VARIANT_COLORS[(variant - 1) % len(_VARIANT_COLORS)])
     return look
+
+
+def distinct_look(look: Look, variant: int, *, has_dashes: bool) -> Look:
+    """Return the look of a `variant` with a colour and, if these are free, dashes of its own.
+
+    Figures of papers do without: their lines are told apart by markers, so that a colour stands for
+    a family of mechanisms and dashes stand for a bound in all of them.
+    """
+    if not variant or look.is_hollow:
+        return look
+    colors = [color for color in _VARIANT_COLORS if color != look.color]
+    dashes = [dashes for dashes in _VARIANT_DASHES if dashes != look.dashes]
+    return replace(
+        look,
+        color=colors[(variant - 1) % len(colors)],
+        dashes=dashes[(variant - 1) % len(dashes)] if has_dashes else look.dashes,
+    )

@@ -23,7 +23,7 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
-from shufflebounds.curves.plotting.looks import line_look, unproven
+from shufflebounds.curves.plotting.looks import distinct_look, line_look, unproven
 from shufflebounds.curves.plotting.texts import equations, number
 from shufflebounds.curves.storage import CurveName
 
@@ -288,19 +288,26 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     """Return the sheet of curves of one quantity in one panel, where each is called like its bound.
 
     Curves of several mechanisms, whose ``name.experiment`` differ, are called like the mechanism,
-    too, and have its look. Below them, ε of one mechanism are divided by the lower bound, if it is
-    among them.
+    too, and have its look; those of one mechanism with other parameters have colours and, if there
+    is one bound, dashes of their own. A bound that all have is named above them. Below them, ε of
+    one mechanism are divided by the lower bound, if it is among them.
     """
     first = curves[0].specification
     has_one = len({curve.name.experiment for curve in curves}) == 1
+    has_one_bound = len({curve.specification.bound.name for curve in curves}) == 1
     lines, counts = [], Counter[tuple[str, str]]()
     for curve in curves:
         bound, mechanism = curve.specification.bound, curve.specification.reports.mechanism.type
-        name = f"{curve.name.experiment}, {bound.label}"
-        look = line_look(bound.name, "" if has_one else mechanism, counts[bound.name, mechanism])
+        name = curve.name.experiment + ("" if has_one_bound else f", {bound.label}")
+        variant = counts[bound.name, mechanism]
+        look = line_look(bound.name, "" if has_one else mechanism, variant)
+        look = distinct_look(look, variant, has_dashes=has_one_bound)
         lines.append(Line(bound.label if has_one else name, look, curve.name))
         counts[bound.name, mechanism] += 1
-    panel = Panel("", tuple(equations(first.setting.given())), tuple(lines))
+    subject = first.bound.label if has_one_bound and not has_one else ""
+    # Mechanisms with an ε₀ of their own share all settings but ε₀.
+    setting = max((curve.specification.setting.given() for curve in curves), key=len)
+    panel = Panel(subject, tuple(equations(setting)), tuple(lines))
     panels = [(panel,)]
     divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
     if first.quantity == "epsilon" and len(divisors) == 1 < len(curves):

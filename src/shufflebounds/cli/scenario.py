@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.parameters import parameters
+from shufflebounds.cli.parameters import flag, parameters
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
+from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
@@ -28,12 +29,6 @@ from shufflebounds.randomizers.mixed import Subsampled
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
-
-# Bounds that look at the shuffles of a protocol without being divergences of pairs.
-OTHER_BOUNDS_OF_SHUFFLES = {
-    *("best", "basic_composition", "advanced_composition", "optimal_composition"),
-    *("clone_advanced", "original"),
-}
 
 # Numbers of users and of rounds.
 Rounds: TypeAlias = tuple[int, int]
@@ -76,14 +71,6 @@ class UnequalRounds(Protocol):
         return replace(self, protocol=self.protocol.generic())
 
 
-def looks_at_shuffles(bound: Bound) -> bool:
-    """Return whether a bound looks at the shuffles that a protocol consists of, whatever they are.
-
-    Closed forms take n for the number of reports in a single shuffle.
-    """
-    return bound.is_divergence or bound.name in OTHER_BOUNDS_OF_SHUFFLES
-
-
 def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
     """Return the users who provide cover for each other: ⌊n(1 − ``dropout``)⌋ − ``colluding``.
 
@@ -92,7 +79,9 @@ def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
     """
     reporting = math.floor(validation.users(n) * _kept_share(dropout))
     if reporting < 1:
-        raise ValueError(f"dropout must leave a user who reports, got {dropout!r} of {n} users")
+        raise ValueError(
+            f"dropout must leave a user who reports, got {dropout!r} of {counted(n, 'user')}"
+        )
     most = reporting - 1
     return reporting - validation.whole("colluding", colluding, minimum=0, maximum=most)
 
@@ -108,6 +97,24 @@ def _kept_share(dropout: float) -> Fraction:
     if not 0 < share <= 1:
         raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
     return share
+
+
+def gaussian_noise(randomizer: Randomizer) -> float | None:
+    """Return the σ of a Gaussian report that says no less than those of a randomizer; else None.
+
+    Reports without a clamp, which have no ε₀, are (ε, δ)-LDP all the same. A report that is sent
+    with some probability says no more than one that is always sent.
+    """
+    if isinstance(randomizer, Gaussian):
+        return randomizer.sigma
+    if isinstance(randomizer, Subsampled):
+        return gaussian_noise(randomizer.randomizer)
+    if not isinstance(randomizer, Joint):
+        return None
+    noises = [noise for part in randomizer.parts if (noise := gaussian_noise(part)) is not None]
+    if len(noises) < len(randomizer.parts):
+        return None
+    return 1.0 / math.hypot(*(1.0 / noise for noise in noises))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +157,7 @@ class Scenario:
         if not self.sends_reports and (self.k_joint, self.rate) != (1, 1.0):
             raise ValueError("--k-joint and --rate must be left out: they need a named mechanism")
         if self.eps0 is not None:
-            self.require_open_eps0()
+            self.require_open_eps0("--eps0 must be left out")
 
     @property
     def sends_reports(self) -> bool:
@@ -164,8 +171,8 @@ class Scenario:
 
     @property
     def has_local_privacy(self) -> bool:
-        """Whether users send reports, so that their ε₀ is what remains without the shuffler."""
-        return self.sends_reports or self.is_about_any
+        """Whether what a user sends has an ε₀, or noise, that remains without the shuffler."""
+        return self.sends_reports or self.sample.eps0 is not None
 
     def label(self, bound: str) -> str:
         """Return the label of the bound by that name."""
@@ -184,19 +191,22 @@ class Scenario:
         """Whether what is sent fixes ε₀, or has none."""
         return "eps0" not in self.sent.needs
 
-    def require_open_eps0(self) -> None:
-        """Raise ValueError if no ε₀ can be chosen."""
-        if self.has_own_eps0 and not self.sends_reports:
-            raise ValueError(
-                f"{self.sent.label(Setting())} has no eps0 to choose: its own options set its noise"
-            )
-        if self.has_own_eps0:
-            label = self.sent.label(Setting())
-            raise ValueError(f"eps0 must be left out: {label} has its own, or none")
+    def require_open_eps0(self, mistake: str = "") -> None:
+        """Raise ValueError if no ε₀ can be chosen; a `mistake` stands before the reason."""
+        if not self.has_own_eps0:
+            return
+        options = parameters(self.mechanism.type)
+        named = [x for x in options if options[x].is_required or not self.sends_reports]
+        which = f" ({', '.join(map(flag, named))})" if named else ""
+        reason = "has no eps0 to choose: its own options"
+        label = self.sent.label(Setting())
+        raise ValueError(f"{mistake}{': ' if mistake else ''}{label} {reason}{which} set its noise")
 
     @cached_property
     def round_protocol(self) -> Protocol:
         """The protocol of all that a user sends in a round, at its ε₀."""
+        if self.eps0 is None and not self.has_own_eps0:
+            raise ValueError(f"--eps0 is missing: {self.name} needs it")
         setting = Setting(eps0=self.eps0, messages=self.messages)
         # If the number of rounds is sought, the share of δ of a round is not known.
         if self.rounds is not None:
@@ -231,20 +241,11 @@ class Scenario:
 
     @property
     def gaussian_noise(self) -> float | None:
-        """The σ of a Gaussian report that says as much as those of a round; else None.
-
-        Reports without a clamp, which have no ε₀, are (ε, δ)-LDP all the same. A report that is
-        sent with some probability says no more than one that is always sent.
-        """
+        """The `gaussian_noise` of all that a user sends in a round; None if it has an ε₀."""
         protocol = self.sample
-        randomizer = protocol.randomizer if isinstance(protocol, SingleMessage) else None
-        if isinstance(randomizer, Subsampled):
-            randomizer = randomizer.randomizer
-        parts = randomizer.parts if isinstance(randomizer, Joint) else [randomizer]
-        noises = [part.sigma for part in parts if isinstance(part, Gaussian)]
-        if self.has_eps0 or len(noises) < len(parts):
+        if self.has_eps0 or not isinstance(protocol, SingleMessage):
             return None
-        return 1.0 / math.hypot(*(1.0 / sigma for sigma in noises))
+        return gaussian_noise(protocol.randomizer)
 
     @property
     def honest(self) -> int:
@@ -283,7 +284,7 @@ class Scenario:
             for bound in bounds
             if quantity in bound.quantities
             and (bound.knows_mechanism or self.has_eps0)
-            and (self.is_single_shuffle or looks_at_shuffles(bound))
+            and (self.is_single_shuffle or bound.is_divergence or bound.is_of_shuffles)
             and (self.sends_reports or self._says_something(bound, quantity))
         }
 
@@ -382,13 +383,15 @@ class Scenario:
         fewer = [f"{100 * self.dropout:.15g} % of them drop out"] if self.dropout else []
         fewer += [f"{self.colluding} of them colluding"] if self.colluding else []
         unreliable = f" ({', '.join(fewer)})" if fewer else ""
-        return f"n = {self.n} {'user' if self.n == 1 else 'users'}{unreliable}"
+        return f"n = {counted(self.n, 'user')}{unreliable}"
 
     @property
     def rounds_text(self) -> str:
         """The numbers of rounds; empty for a single round, or if it is sought."""
-        rounds = [f"{self.rounds} rounds"] if self.rounds and self.times > 1 else []
-        rounds += [f"and {times} rounds of {n} users" for n, times in self.also]
+        rounds = [counted(self.rounds, "round")] if self.rounds and self.times > 1 else []
+        rounds += [
+            f"and {counted(times, 'round')} of {counted(n, 'user')}" for n, times in self.also
+        ]
         return ", ".join(rounds)
 
 
