@@ -150,7 +150,7 @@ class _CrowdSearch:
             sums = np.cumsum(savings[order])
             node = int(np.searchsorted(sums, 0.5 * sums[-1]))
             is_open[node] = False
-            delta = supremum(crowd, float(self.nodes[node]), self.n, math.exp(heights[node]))
+            delta = supremum(crowd, float(self.nodes[node]), self.n)
             heights[node] = min(heights[node], log(delta) + 3000.0 * U)
 
     def convex(self, log_heights: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
