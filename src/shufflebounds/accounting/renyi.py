@@ -43,10 +43,9 @@ DEFAULT_RTOL = 2e-3
 COARSE_RTOL = 0.1
 # Number of datasets that are tried of either kind: the first in order, and those of largest loss.
 DATASETS_OF_EITHER_KIND = 16
-# Number of orders at which the bound for all datasets is converted to ε: around that of the lower
-# end, at which α − 1 is up to so many times larger or smaller, at first and if that is not enough.
-ORDERS_OF_ALL_DATASETS = 5
-ORDER_RATIOS = (1.1, 2.0)
+# Orders at which the bound for all datasets is converted to ε: α − 1 in units of that of the best
+# order of the lower end.
+ORDER_RATIOS = (0.9, 1.0, 1.1)
 
 
 @overload
@@ -333,14 +332,10 @@ def _mechanism_epsilon(
         datasets = [pair.bounds()[0] for pair in _datasets_to_try(randomizer)]
         by_datasets, order = _converted(datasets, n, delta, rounds, goal)
         lower = by_datasets.lower
-        for ratio in ORDER_RATIOS:
-            if upper > lower * (1.0 + 2.0 * goal):
-                orders = 1.0 + (order - 1.0) * np.geomspace(
-                    1 / ratio, ratio, ORDERS_OF_ALL_DATASETS
-                )
-                orders = np.clip(orders, SMALLEST_ORDER, LARGEST_ORDER)
-                divergences = _all_datasets_bound(randomizer, n, orders, goal)
-                upper = min(upper, epsilon_of_orders(orders, divergences, delta, rounds=rounds))
+        orders = 1.0 + (order - 1.0) * np.array(ORDER_RATIOS)
+        orders = np.clip(orders, SMALLEST_ORDER, LARGEST_ORDER)
+        divergences = _all_datasets_bound(randomizer, n, orders, goal)
+        upper = min(upper, epsilon_of_orders(orders, divergences, delta, rounds=rounds))
         if upper > lower * (1.0 + 2.0 * goal):
             blankets = randomizer.blankets().values()
             upper = min(upper, _converted(blankets, n, delta, rounds, goal).epsilon.upper)

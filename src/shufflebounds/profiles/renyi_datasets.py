@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import WorkError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import budget
 from shufflebounds.divergence.elementary import SMALLEST
 from shufflebounds.divergence.law import U, log
 from shufflebounds.divergence.moments import log1p_exp, log_sum
@@ -45,6 +47,9 @@ TOLERANCE_SHARE = 0.25
 # Among so many nodes one is used for a crowd's own blanket, which shows that most crowds do not
 # decide.
 OWN_STRIDE = 16
+# Work that evaluations of the bound for all datasets may cost, in units. The heights of blankets
+# remain after that, so that no question is refused. It covers Laplace noise on [0, 1] up to ε₀ = 2.
+MAX_WORK = 1.2e10
 # Largest exponent of an estimate, which could overflow.
 MAX_EXPONENT = 300.0
 # Logarithm of the smallest bound for all datasets.
@@ -85,7 +90,7 @@ def all_datasets_upper(
     heights = np.max([log_curve(x, n, nodes[:-1], aims)[1] for x in directions], axis=0)
     with np.errstate(divide="ignore"):
         floor = np.log(lower.at(np.zeros(aims.size, int)).deltas(nodes[:-1], aims).lower)
-    search = _CrowdSearch(n, nodes, floor, _log_effects(nodes, orders, floor))
+    search = _CrowdSearch(n, nodes, floor, _log_effects(nodes, orders, floor), MAX_WORK)
     best, moments = search.divergence(floor), np.full(orders.shape, -np.inf)
     for crowd in crowds:
         kinks = []
@@ -110,18 +115,19 @@ def _log_effects(nodes: FloatArray, orders: FloatArray, log_heights: FloatArray)
     return np.asarray(weights - (log_moment + np.log1p(log_power))[:, None])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _CrowdSearch:
     """The nodes at which curves of n users are bounded, (K + 1,); every curve is 0 at the last one.
 
     Logs of heights have shape (K,), as has the ``floor``, below which no height is of use.
-    ``effects`` are those of `_log_effects`.
+    ``effects`` are those of `_log_effects`. Further bounds may cost ``remaining`` units of work.
     """
 
     n: int
     nodes: FloatArray
     floor: FloatArray
     effects: FloatArray
+    remaining: float
 
     def lowered(
         self, crowd: Crowd, log_heights: FloatArray, best: FloatArray, tolerance: float
@@ -144,14 +150,23 @@ class _CrowdSearch:
             savings = np.where(is_open, np.maximum(parts - floor_parts, 0.0), 0.0)
             needs = np.minimum(savings.sum(axis=1) - tolerance, parts.sum(axis=1) - best)
             order = int(np.argmax(needs))
-            if not needs[order] > 0.0:
+            if not needs[order] > 0.0 or self.remaining < 0.0:
                 return heights
             # The median lowers chords on both of its sides.
             sums = np.cumsum(savings[order])
             node = int(np.searchsorted(sums, 0.5 * sums[-1]))
             is_open[node] = False
-            delta = supremum(crowd, float(self.nodes[node]), self.n)
-            heights[node] = min(heights[node], log(delta) + 3000.0 * U)
+            heights[node] = min(heights[node], self._log_bound(crowd, float(self.nodes[node])))
+
+    def _log_bound(self, crowd: Crowd, eps: float) -> float:
+        """Return the log of the bound for all datasets, inf at the end of its work."""
+        with budget(self.remaining) as work:
+            try:
+                return log(supremum(crowd, eps, self.n)) + 3000.0 * U
+            except WorkError:
+                return math.inf
+            finally:
+                self.remaining = work.remaining
 
     def convex(self, log_heights: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
         """Return the vertices of the largest convex curve below heights, and estimates of its log.

@@ -10,6 +10,7 @@ from scipy import stats
 from test_curves_of_mechanisms import renyi_of
 
 import shufflebounds as sb
+from shufflebounds.core.work import spend
 from shufflebounds.profiles import renyi_datasets
 from shufflebounds.profiles.mechanism import lower_bound
 
@@ -41,6 +42,10 @@ def test_chords_over_exact_suprema_cover_every_dataset(channel, monkeypatch):
     upper = upper_of(randomizer, n, ORDERS)
     blankets = [sb.renyi(blanket, n, ORDERS).lower for blanket in randomizer.blankets().values()]
     assert asked
+    monkeypatch.setattr(renyi_datasets, "supremum", lambda *_: spend(1.0))
+    monkeypatch.setattr(renyi_datasets, "MAX_WORK", 0.0)
+    # Blankets remain where there is no work left.
+    assert (upper_of(randomizer, n, ORDERS) > upper).all()
     for i, order in enumerate(ORDERS.tolist()):
         exact = max(renyi_of(pair, order) for pair in datasets.values())
         assert exact * (1 - mpmath.mpf(10) ** -13) <= upper[i]
