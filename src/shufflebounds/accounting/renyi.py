@@ -26,36 +26,26 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.direction import largest_loss
-from shufflebounds.profiles.mechanism import lower_bound, upper_bound
-from shufflebounds.profiles.profile import Interval, Min
+from shufflebounds.profiles.mechanism import lower_bound
 from shufflebounds.profiles.renyi import (
     ROUNDING_LOSS,
     RenyiPair,
-    all_datasets_upper,
     bound_by_largest_loss,
 )
+from shufflebounds.profiles.renyi_datasets import all_datasets_upper
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative width of a divergence if the caller does not state one.
 DEFAULT_RTOL = 2e-3
-# Largest number of decompositions that are all computed to the goal at once.
-MAX_ALL_PRECISE = 4
-# Relative width to which more decompositions are computed first, to sort some of them out.
+# Relative width to which several decompositions are computed first, to sort some of them out.
 COARSE_RTOL = 0.1
 # Number of datasets that are tried of either kind: the first in order, and those of largest loss.
 DATASETS_OF_EITHER_KIND = 16
-# Distance between the first of many datasets and the blankets, in units of the goal, up to which no
-# other dataset is tried.
-SUFFICIENT_GAP_IN_GOALS = 1.5
-# Number of crowds above which few crowds that stand for all of them are bounded instead.
-MAX_CROWDS = 4
-# Number of orders at which the bound for all datasets is converted to ε: around that of the lower
-# end, at which α − 1 is up to so many times larger or smaller.
-ORDERS_OF_ALL_DATASETS = 7
-LARGEST_ORDER_RATIO = 1.2
+# Orders at which the bound for all datasets is converted to ε: α − 1 in units of that of the best
+# order of the lower end.
+ORDER_RATIOS = (0.9, 1.0, 1.1)
 
 
 @overload
@@ -310,10 +300,6 @@ def _mechanism_divergences(
     blankets = [RenyiPair(blanket, n) for blanket in randomizer.blankets().values()]
     by_blankets = Enclosures(*_largest_bounds(blankets, orders, goal))
     datasets = [RenyiPair(dataset, n) for dataset in _datasets_to_try(randomizer)]
-    if len(datasets) > MAX_ALL_PRECISE:
-        low, _ = datasets[0].bounds(orders, COARSE_RTOL)
-        if (low >= (1.0 - SUFFICIENT_GAP_IN_GOALS * goal) * by_blankets.upper).all():
-            datasets = datasets[:1]
     by_datasets = Enclosures(*_largest_bounds(datasets, orders, goal))
     width = np.maximum(by_datasets.relative_width, by_blankets.relative_width)
     upper = by_blankets.upper
@@ -327,15 +313,11 @@ def _all_datasets_bound(
 ) -> FloatArray:
     """Return upper bounds of the divergence of any two datasets, (O,); inf without a bound."""
     crowds = randomizer.crowds()
-    if len(crowds) > MAX_CROWDS:
-        crowds = randomizer.few_crowds()
     if not crowds:
         return np.full(orders.shape, np.inf)
-    users = np.array([float(n)])
-    blankets = upper_bound((crowd.blanket() for crowd in crowds), users)
-    lower = lower_bound(randomizer.known_datasets(), users)
-    interval = Interval(lower, Min([blankets, all_datasets(crowds, users)]))
-    return all_datasets_upper(interval, orders, goal)
+    lower = lower_bound(randomizer.known_datasets(), np.array([float(n)]))
+    blankets = list(randomizer.blankets().values())
+    return all_datasets_upper(crowds, blankets, lower, n, orders, goal)
 
 
 def _mechanism_epsilon(
@@ -346,24 +328,18 @@ def _mechanism_epsilon(
     if simple is not None:
         upper = _converted([simple], n, delta, rounds, goal).epsilon.upper
     with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
-        by_datasets, order = _converted(_datasets_to_try(randomizer), n, delta, rounds, goal)
+        # Upper ends of datasets bound nothing.
+        datasets = [pair.bounds()[0] for pair in _datasets_to_try(randomizer)]
+        by_datasets, order = _converted(datasets, n, delta, rounds, goal)
         lower = by_datasets.lower
-        by_suprema = _all_datasets_epsilon(randomizer, n, delta, rounds, goal, order)
-        upper = min(upper, by_suprema)
+        orders = 1.0 + (order - 1.0) * np.array(ORDER_RATIOS)
+        orders = np.clip(orders, SMALLEST_ORDER, LARGEST_ORDER)
+        divergences = _all_datasets_bound(randomizer, n, orders, goal)
+        upper = min(upper, epsilon_of_orders(orders, divergences, delta, rounds=rounds))
         if upper > lower * (1.0 + 2.0 * goal):
             blankets = randomizer.blankets().values()
             upper = min(upper, _converted(blankets, n, delta, rounds, goal).epsilon.upper)
     return Enclosure(min(lower, upper), upper)
-
-
-def _all_datasets_epsilon(
-    randomizer: Randomizer, n: int, delta: float, rounds: int, goal: float, order: float
-) -> float:
-    """Return the ε that the bound for all datasets gives, at orders around one that may be good."""
-    ratios = np.geomspace(1.0 / LARGEST_ORDER_RATIO, LARGEST_ORDER_RATIO, ORDERS_OF_ALL_DATASETS)
-    orders = 1.0 + np.clip((order - 1.0) * ratios, SMALLEST_ORDER - 1.0, LARGEST_ORDER - 1.0)
-    divergences = _all_datasets_bound(randomizer, n, orders, goal)
-    return epsilon_of_orders(orders, divergences, delta, rounds=rounds)
 
 
 def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
@@ -382,13 +358,12 @@ def _largest_bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Return bounds of the largest divergence of the pairs at orders (O,).
 
-    Many pairs are computed coarsely first, and to the goal only if they may have the largest one.
+    Several are computed coarsely first, and to the goal only if they may have the largest one.
     """
-    are_many = len(pairs) > MAX_ALL_PRECISE
-    bounds = [pair.bounds(orders, COARSE_RTOL if are_many else goal) for pair in pairs]
+    if len(pairs) == 1:
+        return pairs[0].bounds(orders, goal)
+    bounds = [pair.bounds(orders, COARSE_RTOL) for pair in pairs]
     low, high = (np.max(ends, axis=0) for ends in zip(*bounds, strict=True))
-    if not are_many:
-        return low, high
     precise_high = np.zeros(orders.shape)
     ranked = sorted(zip(pairs, bounds, strict=True), key=lambda x: -float(x[1][1][0]))
     for pair, ends in ranked:

@@ -25,7 +25,7 @@ _MAX_SERIES_TERMS = 28
 _LAST_SERIES_TERM = 2.0**-64
 # Number of terms, orders times outcomes, beyond which integrals are faster than enumeration. Speed
 # only (benchmarks/arrays.py).
-_MAX_ENUMERATED_TERMS = 1_500_000
+_MAX_ENUMERATED_TERMS = 100_000
 
 Formula = Callable[[FloatArray, FloatArray], FloatArray]
 Terms = Callable[[FloatArray], FloatArray]

@@ -1,4 +1,4 @@
-"""The Rényi divergences of a pair, and of all datasets, as sums over losses at few nodes.
+"""The Rényi divergences of a pair as sums over losses at few nodes.
 
 Each curve is enclosed at some ε, the *nodes*, from which `loss_moments` makes the sums. The nodes
 are as few as the requested width allows by estimates of the curves; they decide the width of a
@@ -24,13 +24,10 @@ from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp, l
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.direction import largest_loss
 from shufflebounds.profiles.loss_moments import Kinks, kinks_above, kinks_below, log_moments
-from shufflebounds.profiles.profile import Interval, Profile
 
 # Width of log E[(P/Q)^α] that losses cost at nodes of distance w, in units of their share and of
 # w²α(α − 1): what was needed for the requested width in typical cases.
 CELL_WIDTH = 0.42
-# Width that nodes for all datasets aim at, in units of the requested one.
-CHORDS_SHARE = 4.0
 # Share of the requested width that is left to the widths of the enclosures at the nodes.
 NODES_SHARE = 0.05
 # Share of the requested width for each of an inner and an outer decomposition.
@@ -171,10 +168,10 @@ class Curves:
     bounds: list[Bounds] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        ends = [sum(map(float, largest_loss(x))) * (1.0 + 8.0 * U) for x in self.directions]
+        ends = [largest_loss_of([x]) for x in self.directions]
         self.nodes = np.unique([0.0, *(x for x in ends if 0.0 < x < self.end), self.end])
         self.aims = np.full(self.nodes.shape, WIDEST)
-        self.bounds = [self._enclosed(x, self.nodes, self.aims) for x in self.directions]
+        self.bounds = [log_curve(x, self.n, self.nodes, self.aims) for x in self.directions]
 
     def estimate(self, eps: FloatArray) -> FloatArray:
         """Return estimates of the larger log D."""
@@ -221,11 +218,11 @@ class Curves:
             kinks_below(self.nodes, *bounds, log_reverse)
             for bounds, log_reverse in zip(self.bounds, reverse, strict=True)
         ]
-        high = _larger_order(orders, above)
+        high = larger_order(orders, above)
         known = [kinks for kinks in below if kinks is not None]
         low = np.full(orders.shape, -np.inf)
         if len(known) == len(below):
-            low = _larger_order(orders, known)
+            low = larger_order(orders, known)
         return np.minimum(low, high), high
 
     def _refine(self, orders: FloatArray, rtol: float) -> None:
@@ -243,7 +240,7 @@ class Curves:
                 np.append(x, np.full(nodes.size - old, y))
                 for x, y in zip(self.bounds[i], (-np.inf, 0.0), strict=True)
             )
-            new = self._enclosed(direction, nodes[is_wide], aims[is_wide])
+            new = log_curve(direction, self.n, nodes[is_wide], aims[is_wide])
             low[is_wide], high[is_wide] = (
                 np.maximum(low[is_wide], new[0]),
                 np.minimum(high[is_wide], new[1]),
@@ -254,18 +251,22 @@ class Curves:
             self.bounds[i] = low, np.minimum.accumulate(high)
         self.nodes, self.aims = nodes[order], aims[order]
 
-    def _enclosed(self, direction: Decomposition, eps: FloatArray, aims: FloatArray) -> Bounds:
-        """Return bounds of log D in one order."""
-        is_zero = eps >= sum(largest_loss(direction)) * (1.0 + 8.0 * U)
-        low, high = np.full(eps.shape, -np.inf), np.full(eps.shape, -np.inf)
-        if not is_zero.all():
-            low[~is_zero], high[~is_zero] = log_divergences(
-                direction, eps[~is_zero], self.n, aims[~is_zero]
-            )
-        return low, high
+
+def largest_loss_of(directions: Sequence[Decomposition]) -> float:
+    """Return an upper bound of all losses in the given orders; inf if there is none."""
+    return max(sum(largest_loss(x)) for x in directions) * (1.0 + 8.0 * U)
 
 
-def _larger_order(orders: FloatArray, kinks: Sequence[Kinks]) -> FloatArray:
+def log_curve(direction: Decomposition, n: int, eps: FloatArray, aims: FloatArray) -> Bounds:
+    """Return bounds of log D at ε in one order, (P,); −inf from its largest loss on."""
+    is_zero = eps >= largest_loss_of([direction])
+    low, high = np.full(eps.shape, -np.inf), np.full(eps.shape, -np.inf)
+    if not is_zero.all():
+        low[~is_zero], high[~is_zero] = log_divergences(direction, eps[~is_zero], n, aims[~is_zero])
+    return low, high
+
+
+def larger_order(orders: FloatArray, kinks: Sequence[Kinks]) -> FloatArray:
     """Return the larger log moment of both orders of a pair, given the kinks of its curves."""
     pairs = zip(kinks, reversed(kinks), strict=True)
     return np.asarray(np.max([log_moments(orders, *pair) for pair in pairs], axis=0))
@@ -301,15 +302,14 @@ class RenyiPair:
     @cached_property
     def end(self) -> float:
         """An upper bound of all losses; inf if there is none."""
-        losses = (sum(largest_loss(outer)) for _, outer in self.decomposition.directions)
-        return max(losses) * (1.0 + 8.0 * U)
+        return largest_loss_of([outer for _, outer in self.decomposition.directions])
 
     def _larger_direction(self, end: int, orders: FloatArray, goal: float) -> Bounds:
         """Return bounds of the larger divergence of both orders, of inner (0) or outer ends (1)."""
         directions = [pair[end] for pair in self.decomposition.directions]
         if any(infinite(direction) for direction in directions):
             return np.full(orders.shape, np.inf), np.full(orders.shape, np.inf)
-        end_of_losses = max(sum(largest_loss(x)) for x in directions) * (1.0 + 8.0 * U)
+        end_of_losses = largest_loss_of(directions)
         simple_bound = bound_by_largest_loss(end_of_losses, orders)
         if end_of_losses <= ROUNDING_LOSS:
             return np.zeros(orders.shape), simple_bound
@@ -350,34 +350,3 @@ def _enumerated_moments(
         moments.append(ends)
     low, high = (np.max(ends, axis=0) for ends in zip(*moments, strict=True))
     return low, high
-
-
-def all_datasets_upper(interval: Interval, orders: FloatArray, goal: float) -> FloatArray:
-    """Return upper bounds of the divergences of all datasets, (O,); inf without a bound.
-
-    The upper profile of `interval` is the largest curve of all datasets and both orders.
-    """
-    profile, end = interval.upper, interval.upper.end
-    if not ROUNDING_LOSS < end < math.inf:
-        return np.full(orders.shape, np.inf)
-    end *= 1.0 + 8.0 * U
-
-    def plan_for(curve: Profile) -> Plan:
-        def estimate(eps: FloatArray) -> FloatArray:
-            return curve.at(np.zeros(eps.size, int)).estimates(eps)
-
-        # Chords alone add a fraction of the width that both ends have.
-        return planned(estimate, end, orders, CHORDS_SHARE * goal)
-
-    # The estimates are those of blankets and of datasets, which may matter at other losses.
-    plans = [plan_for(curve) for curve in (interval.lower, profile)]
-    nodes = np.unique([0.0, *(x for plan in plans for x in plan.nodes(np.array([0.0, end])))])
-    aims = np.min([np.interp(nodes, plan.eps, plan.aims) for plan in plans], axis=0)
-    lower, upper = (x.at(np.zeros(nodes.size, int)) for x in (interval.lower, profile))
-    floor = lower.deltas(nodes, aims).lower
-    heights = upper.deltas(nodes, aims, floor=floor).upper
-    with np.errstate(divide="ignore"):
-        logs = np.minimum(np.append(np.log(heights) + 3000.0 * U, -np.inf), 0.0)
-    kinks = kinks_above(np.append(nodes, end), logs)
-    log_upper = log_moments(orders, kinks, kinks)
-    return divergences_of(orders, log_upper, log_upper)[1]
