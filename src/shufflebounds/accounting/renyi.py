@@ -208,7 +208,7 @@ def renyi_epsilon(
     Raises
     ------
     ValueError
-        For an argument outside these ranges.
+        For an argument outside these ranges, and for Gaussian noise without a clamp.
     PrecisionError
         If the width stays above `rtol`, for a randomizer only if the answer would cost too much
         work.
@@ -325,6 +325,12 @@ def _mechanism_epsilon(
 ) -> Enclosure:
     """Return the ε of specific datasets, and the smallest one that is proven for all."""
     simple, lower, upper = randomizer.simple_bound(), 0.0, math.inf
+    losses = [RenyiPair(blanket, n).largest_loss() for blanket in randomizer.blankets().values()]
+    if simple is None and all(low < high == math.inf for low, high in losses):
+        raise ValueError(
+            "decomposition must have bounded losses, since upper bounds count rare losses as "
+            f"infinite, got {randomizer!r}; give it a clamp, or ask epsilon or delta"
+        )
     if simple is not None:
         upper = _converted([simple], n, delta, rounds, goal).epsilon.upper
     with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
