@@ -230,7 +230,7 @@ class Deployment:
         ValueError
             For a δ outside this range.
         """
-        return _largest(self.epsilon_of_groups(delta).values())
+        return largest_epsilon(self.epsilon_of_groups(delta).values())
 
     def epsilon_of_groups(self, delta: float) -> dict[str, Enclosure]:
         """Return the ε of the members of each group, by its name.
@@ -263,7 +263,7 @@ class Deployment:
         """
         count = len(self.days)
         ends = [
-            _largest(x.epsilon(delta, x.parts, day) for x in self.sent.values())
+            largest_epsilon(x.epsilon(delta, x.parts, day) for x in self.sent.values())
             for day in steps(range(1, count + 1), "epsilon of days")
         ]
         # More days do not lower ε. So the bounds of one day hold for days before or after it.
@@ -371,7 +371,7 @@ def pure_epsilon(sent: Sequence[SentReport], days: int) -> float:
     return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
 
 
-def _largest(enclosures: Any) -> Enclosure:
-    """Return the enclosure of the largest of several numbers."""
+def largest_epsilon(enclosures: Iterable[Enclosure]) -> Enclosure:
+    """Return the enclosure of the largest of several ε."""
     ends = list(enclosures)
     return Enclosure(max(x.lower for x in ends), max(x.upper for x in ends))

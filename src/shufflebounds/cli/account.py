@@ -17,7 +17,12 @@ import click
 
 from shufflebounds._version import __version__
 from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.deployment import Deployment, SentReport, pure_epsilon
+from shufflebounds.accounting.deployment import (
+    Deployment,
+    SentReport,
+    largest_epsilon,
+    pure_epsilon,
+)
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.options import OUTPUT, REPLY, command, option
@@ -98,35 +103,31 @@ def account(
     Example: shufflebounds account deployment.yaml --days days.csv --delta 1e-8 --budget 0.1
     """
     delta = validation.delta(delta)
-    if budget is not None and not 0.0 <= budget < math.inf:
-        raise ValueError(f"--budget must be a finite number >= 0, got {budget!r}")
-    if running is None and form != FORMATS[0]:
-        raise ValueError("--format needs --running, the file to write")
+    _require_options(budget, running, form)
     deployment = Deployment.read(description, days)
     if claim is not None:
         _require_verifiable(deployment)
     with progress():
-        total = deployment.epsilon(delta)
+        groups = deployment.epsilon_of_groups(delta)
         shares = deployment.share_rows(delta)
         rows = deployment.running_rows(delta) if running is not None else []
         claimed = [] if claim is None else [_write_claims(claim, deployment, delta)]
     if running is not None:
         text = _csv(rows) if form == "csv" else _prometheus(description, rows, delta, budget)
         or_value_error(running, lambda: write_text(text, running))
-    is_within = budget is None or total.upper <= budget
-    facts, color = _facts(deployment, delta, total, shares), ""
-    if budget is not None:
-        facts |= {"budget": budget, "within_budget": is_within}
-        color = "green" if is_within else "red"
-    groups = deployment.epsilon_of_groups(delta)
+    total = largest_epsilon(groups.values())
+    limit = math.inf if budget is None else budget
+    is_open = total.lower <= limit < total.upper
     largest = max(groups, key=lambda name: groups[name].upper)
-    facts["groups"] = {name: plain_ends(x) for name, x in groups.items()}
-    facts["reports_of_group"] = largest
     group = largest if len(groups) > 1 else ""
-    is_open = budget is not None and not is_within and total.lower <= budget
     return Reply(
         title=_title(description, deployment, delta),
-        facts=facts,
+        facts={
+            **_facts(deployment, delta, total, shares),
+            **({} if budget is None else _budget_facts(budget, total)),
+            "groups": {name: plain_ends(x) for name, x in groups.items()},
+            "reports_of_group": largest,
+        },
         table=_table(shares, total, deployment, group, output),
         sections=_sections(groups, group, deployment, output),
         claim=_claim(total, budget, output),
@@ -140,9 +141,22 @@ def account(
             *(_first_day_note(deployment) if is_open else []),
         ],
         bounds=("best", "lower"),
-        color=color or None,
-        exit_code=0 if is_within else BEYOND_BUDGET,
+        color=None if budget is None else "green" if total.upper <= limit else "red",
+        exit_code=0 if total.upper <= limit else BEYOND_BUDGET,
     )
+
+
+def _require_options(budget: float | None, running: Path | None, form: str) -> None:
+    """Raise ValueError for a budget out of range, and for a format of no file."""
+    if budget is not None and not 0.0 <= budget < math.inf:
+        raise ValueError(f"--budget must be a finite number >= 0, got {budget!r}")
+    if running is None and form != FORMATS[0]:
+        raise ValueError("--format needs --running, the file to write")
+
+
+def _budget_facts(budget: float, total: Enclosure) -> dict[str, Any]:
+    """Return what the JSON says of the budget."""
+    return {"budget": budget, "within_budget": total.upper <= budget}
 
 
 def _facts(
@@ -151,7 +165,7 @@ def _facts(
     total: Enclosure,
     shares: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the answer in JSON, but for the groups."""
+    """Return the answer in JSON, but for the groups and the budget."""
     return {
         "version": __version__,
         "deployment": deployment.content,
