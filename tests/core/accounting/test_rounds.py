@@ -370,6 +370,17 @@ def test_what_costs_too_much_still_has_the_bound_of_the_fewest_users():
     assert caught.value.enclosure.upper <= few.upper * 1.2
 
 
+def test_what_costs_too_much_is_answered_if_its_ends_meet():
+    """It was refused once, as known only to lie in [0, 0].
+
+    The laws of the number of ones of 5000 users have a total variation distance of at most its
+    largest probability, which is about 1/sqrt(2 pi 5000 p (1 - p)) < 0.02.
+    """
+    with budget(1e6):
+        together = compose([(sb.KRR(2, 1.0), n, 1) for n in (5000, 6000)]).epsilon(0.05)
+    assert together == sb.Enclosure(0.0, 0.0)
+
+
 def test_rounds_without_a_largest_loss_have_an_epsilon():
     """With a mechanism among them, of which more is proven than attained."""
     telling = sb.Decomposition([0.5, 0.5 - 1e-9, 1e-9], [0.5, 0.5, 0.0], [0.5, 0.4, 0.0])
