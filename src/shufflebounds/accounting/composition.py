@@ -174,7 +174,7 @@ class _Search:
 
         Rounds of the same reports count as those of the fewest of their users, and of the most.
         """
-        rough = self.question._replace(goal=ROUGH_RTOL)
+        rough, floor = self.question._replace(goal=ROUGH_RTOL), self.floor
         self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
@@ -183,6 +183,8 @@ class _Search:
         for step in steps:
             with budget(RESERVE), suppress(WorkError):
                 step()
+        # The gap that joined rounds leave is no reason to accept wide ends.
+        self.floor = floor
         return self.enclosure
 
     def use_single_rounds(self) -> None:
