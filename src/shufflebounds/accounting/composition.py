@@ -21,7 +21,7 @@ from shufflebounds.accounting.round import Round, Subject, fewer_kinds, joined, 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
-from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
+from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.profile import Interval
@@ -174,7 +174,7 @@ class _Search:
 
         Rounds of the same reports count as those of the fewest of their users, and of the most.
         """
-        rough = self.question._replace(goal=ROUGH_RTOL)
+        rough, floor = self.question._replace(goal=ROUGH_RTOL), self.floor
         self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
@@ -183,6 +183,8 @@ class _Search:
         for step in steps:
             with budget(RESERVE), suppress(WorkError):
                 step()
+        # The gap that joined rounds leave is no reason to accept wide ends.
+        self.floor = floor
         return self.enclosure
 
     def use_single_rounds(self) -> None:
@@ -248,7 +250,7 @@ class Composed:
             of account what separates the ends in theory: a decomposition whose two directions
             differ, several of them in a round, and ``inner`` from ``outer``. In the first two
             cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
-            Where there are more than 200 kinds of rounds, of which a randomizer counts for five,
+            Where there are more than 200 kinds of rounds, of which a randomizer counts for two,
             it also lets nearly equal numbers of users be joined.
 
         Returns
@@ -336,8 +338,12 @@ class Composed:
         """
         kinds = self.kinds if rtol is not None else with_families(fewer_kinds(self.rounds))
         search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
-        with enclosed_so_far(search.use_reserve):
+        try:
             search.run()
+        except WorkError as error:
+            enclosure = search.use_reserve()
+            if enclosure.relative_width > question.goal:
+                raise WorkError(str(error), enclosure) from None
         if not search.is_done():
             search.use_reserve()
         enclosure, goal = search.enclosure, question.goal

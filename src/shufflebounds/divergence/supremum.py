@@ -300,7 +300,9 @@ def supremum(
     # D falls in ε, and e^ε b must stay finite.
     eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
     if n == 1:
-        return _cap_at_one(divergence(crowd.blanket(), eps, 1).upper)
+        # The blanket of a crowd does not cover the pairs of its extremes.
+        family = (crowd, *crowd.extremes)
+        return _cap_at_one(max(divergence(x.blanket(), eps, 1).upper for x in family))
     # Values too far apart for floats raise errors. The bound is then 1.
     no_claim = contextlib.suppress(OverflowError, ZeroDivisionError)
     with np.errstate(all="ignore"), no_claim:

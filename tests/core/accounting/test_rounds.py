@@ -21,6 +21,7 @@ from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.round import fewer_kinds, joined
 from shufflebounds.core.enclosure import WorkError, reached
 from shufflebounds.core.work import budget
+from shufflebounds.profiles import rounds as rounds_module
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -368,6 +369,27 @@ def test_what_costs_too_much_still_has_the_bound_of_the_fewest_users():
     few, many = (compose([(mechanism, n, 100)]).epsilon(1e-8) for n in (10_000, 11_980))
     assert many.lower * 0.9 <= caught.value.enclosure.lower
     assert caught.value.enclosure.upper <= few.upper * 1.2
+
+
+def test_what_costs_too_much_is_answered_if_its_ends_meet():
+    """It was refused once, as known only to lie in [0, 0].
+
+    The laws of the number of ones of 5000 users have a total variation distance of at most its
+    largest probability, which is about 1/sqrt(2 pi 5000 p (1 - p)) < 0.02.
+    """
+    with budget(1e6):
+        together = compose([(sb.KRR(2, 1.0), n, 1) for n in (5000, 6000)]).epsilon(0.05)
+    assert together == sb.Enclosure(0.0, 0.0)
+
+
+@pytest.mark.parametrize("users", [(1000, 1000), (1000, 4000)])
+def test_wide_ends_of_rounds_that_could_be_narrow_are_refused(users, monkeypatch):
+    """Those of different numbers of users were returned without a word once."""
+    monkeypatch.setattr(rounds_module, "MAX_CHOICES", 1)
+    monkeypatch.setattr(rounds_module, "NODE_SHARE", 3000.0)
+    asymmetric = sb.Decomposition([0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.3, 0.3, 0.1])
+    with pytest.raises(sb.PrecisionError, match="relative width"):
+        compose([(asymmetric, n, 3) for n in users]).epsilon(1e-6)
 
 
 def test_rounds_without_a_largest_loss_have_an_epsilon():

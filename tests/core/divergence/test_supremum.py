@@ -83,6 +83,19 @@ def test_no_dataset_of_a_random_channel_exceeds_either_bound():
     assert cases > 1000 * FUZZ
 
 
+@pytest.mark.parametrize(
+    "mechanism", [sb.Laplace(2.0, domain="interval"), sb.PrivUnit(4.0, cap=0.05)]
+)
+def test_a_victim_alone_is_covered_at_every_extreme(mechanism):
+    """The crowd stands for all of its extremes; once, the bound for one user was its own."""
+    crowds = [crowd for crowd in mechanism.crowds() if crowd.extremes]
+    assert crowds
+    for crowd in crowds:
+        for eps in (0.0, 0.1):
+            alone = [np.maximum(x.a - math.exp(eps) * x.b, 0.0).sum() for x in crowd.extremes]
+            assert max(alone) * (1.0 - 1e-14) <= supremum(crowd, eps, 1)
+
+
 @pytest.mark.parametrize("part", ["InputBound", "NoHeads"])
 def test_neither_part_of_the_bound_is_left_out(part, monkeypatch):
     """Where it is small at the aim that is chosen, no truth is close enough to tell."""
