@@ -383,7 +383,20 @@ class Composed:
         return kinds.sums_for([RoundTarget(delta, math.nan, rtol) for delta in deltas])
 
     def sums_of_curve(self, smallest: float, rtol: float) -> Sums:
-        """Return losses of all rounds that give ε at every δ down to the smallest, above 0."""
+        """Return losses of all rounds that give ε at every δ of a curve.
+
+        Parameters
+        ----------
+        smallest
+            The smallest δ, above 0.
+        rtol
+            The relative width to aim at of the ε at each δ.
+
+        Returns
+        -------
+        Sums
+            Sums of losses above and below those of all rounds.
+        """
         largest = max(smallest, LARGEST_CURVE_DELTA)
         return self.sums(np.geomspace(smallest, largest, CURVE_TARGETS).tolist(), rtol)
 

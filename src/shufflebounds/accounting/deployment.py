@@ -101,6 +101,7 @@ class SentReports:
         times = [0] * len(kinds)
         for part in parts:
             for round_ in part.rounds[:days]:
+                # Of the kinds that cover the round, the one with the most users claims least.
                 holders = (i for i, kind in enumerate(kinds) if round_ in kind)
                 times[max(holders, key=lambda i: kinds[i].n)] += round_.times
         if delta not in self._sums:

@@ -42,10 +42,10 @@ MAX_DATASETS = 4
 # Most components of a dataset pair for which more than one pair is composed: eight reports of
 # 256-RR take ten times as long with four. Speed only.
 MAX_COMPONENTS_COMPARED = 110
-# Most decompositions with different numbers of users that are all told apart if the caller gives no
-# `rtol`. Each takes 0.02 s.
+# Largest number of kinds of rounds that are kept apart if the caller gives no `rtol`. A kind of
+# decompositions takes 0.02 s.
 MAX_KINDS = 200
-# A randomizer counts for as many.
+# Number of kinds that a randomizer counts for in `MAX_KINDS`.
 KINDS_OF_RANDOMIZER = 2
 # Largest ratio of numbers of users in a family, which loses up to 0.1 % of ε.
 FAMILY_RATIO = 1.1
@@ -76,8 +76,9 @@ class Family:
         return Family(n, affordable_suprema(randomizer, n, share_aims=n.size > 1))
 
     def suprema_for(self, n: int) -> Profile | None:
-        """Return the bound for one of the numbers of users."""
-        return self.suprema and self.suprema.at(np.flatnonzero(self.n == n))
+        """Return the bound for one of the numbers of users, None if it is not affordable."""
+        [place] = np.flatnonzero(self.n == n)
+        return None if self.suprema is None else self.suprema.at(np.array([place]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,10 @@ class Round:
         validation.rounds(self.times)
 
     def __contains__(self, other: Round) -> bool:
-        """Return whether other rounds have the same reports, and numbers of users within these."""
+        """Return whether bounds of these rounds hold for others.
+
+        They have the same reports, and their n to ``most`` are within these n to ``most``.
+        """
         return self.n <= other.n and other.most <= self.most and self.key == other.key
 
     @cached_property

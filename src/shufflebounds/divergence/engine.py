@@ -238,7 +238,7 @@ def _narrow(law: Law, goal: Goals, ends: Ends, has_many_draws: bool) -> Ends:
             break
         ends = engine(law, n, float(goal.rtol[0]))
         low, high = max(low, ends[0]), min(high, ends[1])
-        # An engine that is so close, and finds nothing else with a larger limit, is at its end.
+        # Close bounds that a larger limit leaves as they are stay so: rounding is what is left.
         if high - low < CLOSE and ends == latest.get(engine.func):
             break
         latest[engine.func] = ends

@@ -492,7 +492,8 @@ class NoHeads:
         family = (crowd, *crowd.extremes)
         heads = min(float(tau @ member.c) for member in family)
         remaining_blanket = crowd.c * (1.0 - tau) / (1.0 - heads)
-        rel_err = (1.01 * crowd.rel_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
+        crowd_err = max(member.rel_err for member in family)
+        rel_err = (1.01 * crowd_err + (crowd.c.size + 16.0) * U) / (1.0 - heads)
         if not rel_err < MAX_RELATIVE_ERROR:
             return None
         # This is D(ε) for an attacker who knows which report is the victim's.

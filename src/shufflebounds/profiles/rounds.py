@@ -119,7 +119,8 @@ class RoundKind:
     ) -> RoundKind:
         """Return a kind of rounds; the lower profile is the largest of pairs of datasets.
 
-        The first `most_pairs` of them are kept, unless the upper profile consists of them, too.
+        The first `most_pairs` are kept if the upper profile is a bound of its own, and all if it is
+        the largest of these pairs.
         """
         pairs = tuple(dataset_pairs(interval.lower))
         pairs = pairs if interval.is_exact else pairs[:most_pairs]
