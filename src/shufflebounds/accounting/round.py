@@ -47,7 +47,7 @@ MAX_COMPONENTS_COMPARED = 110
 MAX_KINDS = 200
 # Number of kinds that a randomizer counts for in `MAX_KINDS`.
 KINDS_OF_RANDOMIZER = 2
-# Largest ratio of numbers of users in a family, which loses up to 0.1 % of ε.
+# Largest ratio of numbers of users in a family. Its shared aim widens ε by up to 0.1 %.
 FAMILY_RATIO = 1.1
 # Fewest users of a family: for few, the bound for all datasets needs aims of their own.
 FEWEST_IN_FAMILY = 1000

@@ -332,25 +332,27 @@ def _caveats(deployment: Deployment) -> list[str]:
 
 def _alone(deployment: Deployment) -> list[str]:
     """Return a note on memoized answers that nothing but ε₀ protects."""
-    names = [report.name for report in deployment.description.reports if report.needs_no_users]
-    if not names:
-        return []
-    return [
-        f"Shuffling does not protect {', '.join(names)}: users who report on one day and not on "
-        "another leave their memoized answers alone, so that these count with their full eps0. "
-        "Fresh answers, or sending each memoized answer once, cost less (docs/deployments.md)."
-    ]
+    return _note_on_changing_users(
+        deployment,
+        "Shuffling does not protect {}: users who report on one day and not on another leave their "
+        "memoized answers alone, so that these count with their full eps0. Fresh answers, or "
+        "sending each memoized answer once, cost less (docs/deployments.md).",
+    )
 
 
 def _first_day_note(deployment: Deployment) -> list[str]:
     """Return a note on memoized answers of which lower ends count the first day."""
+    return _note_on_changing_users(
+        deployment,
+        "Lower ends count {} once, since what changing users reveal depends on who reports when: a "
+        "budget above a lower end may be out of reach all the same.",
+    )
+
+
+def _note_on_changing_users(deployment: Deployment, note: str) -> list[str]:
+    """Return a note with the names of the memoized answers of changing users, if there are any."""
     names = [report.name for report in deployment.description.reports if report.needs_no_users]
-    if not names:
-        return []
-    return [
-        f"Lower ends count {', '.join(names)} once, since what changing users reveal depends on "
-        "who reports when: a budget above a lower end may be out of reach all the same."
-    ]
+    return [note.format(", ".join(names))] if names else []
 
 
 def _sentence_on_report(place: int, deployment: Deployment) -> str:
