@@ -13,7 +13,7 @@ import time
 os.environ["OMP_NUM_THREADS"] = "1"  # NumPy reads it once, when it is imported.
 
 import shufflebounds as sb
-from shufflebounds.accounting.composition import Composed, compose
+from shufflebounds.questions.composed import Composed, compose
 
 REPEATS = 5
 

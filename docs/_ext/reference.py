@@ -44,7 +44,7 @@ _PARTS = {
 }
 # Not among the public names: what one imports by its module.
 _MODULES = {
-    "shufflebounds.accounting.accountant": "For other accountants.",
+    "shufflebounds.questions.accountant": "For other accountants.",
     "shufflebounds.bounds.registry": "Bounds by name.",
     "shufflebounds.curves.curve": "One curve: computed, written, read.",
     "shufflebounds.curves.specification": "What a curve is made of, and what it runs along.",

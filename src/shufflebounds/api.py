@@ -5,28 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shufflebounds.accounting.accountant import ShuffleAccountant
-from shufflebounds.accounting.calibration import fewest_users, largest_eps0, most_rounds
-from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.deployment import Deployment
-from shufflebounds.accounting.many_pairs import (
-    best_lower_delta,
-    best_lower_epsilon,
-    worst_delta,
-    worst_epsilon,
-)
-from shufflebounds.accounting.profile import advantage, profile
-from shufflebounds.accounting.questions import (
-    MechanismBounds,
-    delta,
-    epsilon,
-    mechanism_delta,
-    mechanism_epsilon,
-)
-from shufflebounds.accounting.renyi import renyi, renyi_epsilon
-from shufflebounds.accounting.renyi_conversion import epsilon_of_orders
-from shufflebounds.accounting.training import smallest_noise_multiplier
-from shufflebounds.accounting.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,
@@ -38,6 +16,30 @@ from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.progress import progress
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.questions.accountant import ShuffleAccountant
+from shufflebounds.questions.answers import (
+    MechanismBounds,
+    best_lower_delta,
+    best_lower_epsilon,
+    delta,
+    epsilon,
+    mechanism_delta,
+    mechanism_epsilon,
+    worst_delta,
+    worst_epsilon,
+)
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.deployment import Deployment
+from shufflebounds.questions.profile import advantage, profile
+from shufflebounds.questions.renyi import renyi, renyi_epsilon
+from shufflebounds.questions.renyi_conversion import epsilon_of_orders
+from shufflebounds.questions.searches import (
+    fewest_users,
+    largest_eps0,
+    most_rounds,
+    smallest_noise_multiplier,
+)
+from shufflebounds.questions.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding

@@ -10,8 +10,8 @@ import pytest
 from repository import ROOT
 
 import shufflebounds as sb
-from shufflebounds.accounting.composition import Composed
-from shufflebounds.accounting.profile import SampledProfile
+from shufflebounds.questions.composed import Composed
+from shufflebounds.questions.profile import SampledProfile
 
 # What public functions return counts as public.
 PUBLIC = {name: getattr(sb, name) for name in sb.__all__ if name != "__version__"}

@@ -30,7 +30,7 @@ from shufflebounds.curves.plotting.texts import filled
 from shufflebounds.curves.specification import Specification, needed
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import PROTOCOLS, Reports, Sent
+from shufflebounds.protocols.registry import PROTOCOLS, ReportDescription, SentDescription
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -223,13 +223,13 @@ def specifications(
 
 
 def _specification(
-    entry: PaperEntry, name: CurveName, reports: Callable[[int], Sent], numerics: Numerics
+    entry: PaperEntry, name: CurveName, reports: Callable[[int], SentDescription], numerics: Numerics
 ) -> Specification:
     """Return one curve, given the reports by their number; ValueError if a setting is missing."""
     experiment, curve = entry.experiments[name.experiment], entry.curves[name.curve]
     axis, setting = experiment.x or entry.x, combined_setting(entry, experiment, name.regime)
     sent = reports(curve.k_joint)
-    if isinstance(sent, Reports):
+    if isinstance(sent, ReportDescription):
         sent.require_own_eps0(setting.eps0)
     if missing := sorted(needed(curve.quantity, sent) - {axis.name, *setting.given()}):
         raise ValueError(

@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
+from shufflebounds.questions.plan import MakeInterval
+from shufflebounds.subjects.base import PairName, Shuffle, Subject
 
 # Relative error of formulas of a dozen functions, with room to spare.
 FORMULA_ERR = 2.0**-40
 # Relative error of numbers by SciPy's special functions, with room to spare.
 SPECIAL_ERR = 1e-9
-
-# Returns the pairs of a protocol that a bound compares.
-PairsOf = Callable[[Protocol], tuple[Candidate, ...]]
 
 
 class Kind(StrEnum):
@@ -69,33 +66,45 @@ class Numerics:
 _DEFAULT_NUMERICS = Numerics()
 
 
+# The name of no pair.
+NO_NAME = PairName()
+
+
 @dataclass(frozen=True)
 class Answer:
     """An enclosure and the pair that has it.
 
     ``shortfall`` is a sentence that says why the enclosure is wider than it should be, else empty.
-    The other fields are those of a `Candidate`.
     """
 
     enclosure: Enclosure
-    differing: str = ""
-    others: str = ""
+    pair: PairName = NO_NAME
     shortfall: str = ""
-    inputs: str = ""
 
-    def of(self, pair: Candidate) -> Answer:
-        """Return the answer with the names of the pair that has it."""
-        return replace(self, differing=pair.differing, others=pair.others, inputs=pair.inputs)
+    @property
+    def differing(self) -> str:
+        """The coordinates in which the victim's inputs differ."""
+        return self.pair.differing
+
+    @property
+    def inputs(self) -> str:
+        """The victim's two inputs."""
+        return self.pair.inputs
+
+    @property
+    def others(self) -> str:
+        """What all others hold."""
+        return self.pair.others
 
 
-# Returns what a bound says of a protocol and a quantity, at each setting. The settings of one call
+# Returns what a bound says of a subject and a quantity, at each setting. The settings of one call
 # share their work.
-Answers = Callable[[Protocol, str, Sequence[Setting], Numerics], list[Answer]]
+Answers = Callable[[Subject, str, Sequence[Setting], Numerics], list[Answer]]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound of a protocol.
+    """A bound of what users send.
 
     Parameters
     ----------
@@ -113,20 +122,15 @@ class Bound:
         The function that answers.
     knows_mechanism
         Whether it looks at the randomizer; otherwise it holds for every one with the same ε₀.
-    is_divergence
-        Whether it is the divergence of decompositions, so that the width matters.
     is_of_shuffles
-        Whether it answers about every shuffle of a protocol (`Protocol.parts`), as divergences do.
-        Closed forms take n for the number of reports in a single shuffle.
+        Whether it answers about every shuffle of a round, as divergences do. Closed forms take n
+        for the number of reports in a single shuffle.
     composes
         Whether it can answer about several rounds. If not, `answers` raises ValueError for settings
         of more than one.
-    vanishes
-        Whether δ is 0 from the ε on at which all that a user sends is (ε, 0)-DP. Computed δ need
-        not vanish there: the masses of a decomposition are rounded, so that its largest loss may be
-        a little above ε₀. These answers name no pair.
-    candidates
-        The pairs whose divergences are compared, if it is a divergence.
+    make
+        Returns the interval of two profiles that it is, if it is a divergence. Then all questions
+        can be asked of it.
     """
 
     name: str
@@ -136,49 +140,39 @@ class Bound:
     quantities: tuple[str, ...]
     compute: Answers
     knows_mechanism: bool = True
-    is_divergence: bool = False
     is_of_shuffles: bool = False
     composes: bool = False
-    vanishes: bool = False
-    candidates: PairsOf | None = None
+    make: MakeInterval | None = None
 
-    def seen(self, protocol: Protocol) -> Protocol:
-        """Return the protocol that the bound looks at, which may hide the randomizer."""
-        return protocol if self.knows_mechanism else protocol.generic()
+    @property
+    def is_divergence(self) -> bool:
+        """Whether it is the divergence of decompositions, so that the width matters."""
+        return self.make is not None
 
     def answers(
         self,
-        protocol: Protocol,
+        subject: Subject,
         quantity: str,
         settings: Sequence[Setting],
         numerics: Numerics = _DEFAULT_NUMERICS,
     ) -> list[Answer]:
-        """Return the answers about a protocol at settings; ValueError if there is none."""
-        protocol = self.seen(protocol)
+        """Return the answers about a subject at settings; ValueError if there is none."""
         for setting in settings:
             if not self.composes and setting.rounds not in (None, 1):
                 raise ValueError(
                     f"rounds must be 1 for the bound {self.name}, got {setting.rounds}"
                 )
-        is_zero = [
-            self.vanishes
-            and quantity == "delta"
-            and setting.require("eps") >= protocol.pure_eps(setting.rounds or 1)
-            for setting in settings
-        ]
-        others = [setting for setting, zero in zip(settings, is_zero, strict=True) if not zero]
-        computed = iter(self.compute(protocol, quantity, others, numerics) if others else ())
-        return [Answer(Enclosure(0.0, 0.0)) if zero else next(computed) for zero in is_zero]
+        return self.compute(subject, quantity, settings, numerics)
 
     def answer(
         self,
-        protocol: Protocol,
+        subject: Subject,
         quantity: str,
         setting: Setting,
         numerics: Numerics = _DEFAULT_NUMERICS,
     ) -> Answer:
-        """Return the answer about a protocol at one setting; ValueError if there is none."""
-        return self.answers(protocol, quantity, [setting], numerics)[0]
+        """Return the answer about a subject at one setting; ValueError if there is none."""
+        return self.answers(subject, quantity, [setting], numerics)[0]
 
 
 def attempt(evaluate: Callable[[], Enclosure]) -> Answer:
@@ -246,21 +240,21 @@ def closed_form(
     """
 
     def compute(
-        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+        subject: Subject, quantity: str, settings: Sequence[Setting], _: Numerics
     ) -> list[Answer]:
-        formula, eps0 = quantities[quantity], _eps0(name, protocol)
-        pairs = cache(protocol.upper_candidates)
+        formula, eps0 = quantities[quantity], _eps0(name, subject)
 
         def answer(setting: Setting) -> Answer:
-            n = setting.require("n")
-            if protocol.parts(n) != (Shuffles(protocol, n, 1),):
-                raise ValueError(f"{name} needs a single shuffle, got {protocol!r}")
+            shuffle = single_shuffle(name, subject, setting)
             # A formula takes n for the number of reports, of which some protocols have fewer.
-            reports = setting.at(n=protocol.draws(n))
+            reports = setting.at(n=shuffle.draws)
             if not knows_mechanism:
                 return Answer(formula(None, eps0, reports))
             return largest(
-                (Answer(formula(pair.decomposition, eps0, reports)).of(pair) for pair in pairs()),
+                (
+                    Answer(formula(pair, eps0, reports), shuffle.source.blanket_inputs(key))
+                    for key, pair in shuffle.source.blankets.items()
+                ),
                 kind,
             )
 
@@ -278,8 +272,16 @@ def closed_form(
     )
 
 
-def _eps0(name: str, protocol: Protocol) -> float:
-    """Return the protocol's ε₀; raise ValueError, with the name of the bound, if it has none."""
-    if protocol.eps0 is None:
+def single_shuffle(name: str, subject: Subject, setting: Setting) -> Shuffle:
+    """Return the only shuffle of a round; ValueError, with the name of the bound, for several."""
+    shuffles = subject.shuffles(setting.require("n"))
+    if len(shuffles) > 1 or shuffles[0].times > 1:
+        raise ValueError(f"{name} needs a single shuffle, got {subject!r}")
+    return shuffles[0]
+
+
+def _eps0(name: str, subject: Subject) -> float:
+    """Return the subject's ε₀; raise ValueError, with the name of the bound, if it has none."""
+    if subject.eps0 is None:
         raise ValueError(f"{name} needs a randomizer with an eps0, got one without")
-    return protocol.eps0
+    return subject.eps0

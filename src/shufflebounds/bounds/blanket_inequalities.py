@@ -63,7 +63,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol
+from shufflebounds.subjects.base import Subject
 
 # Side of results that must not be below the exact bound.
 ABOVE = 1
@@ -428,9 +428,9 @@ def _smaller_bound(name: str, label: str, *bounds: Bound) -> Bound:
     """Return the smallest of several bounds of the same quantities, as one bound."""
 
     def compute(
-        protocol: Protocol, quantity: str, settings: Sequence[Setting], numerics: Numerics
+        subject: Subject, quantity: str, settings: Sequence[Setting], numerics: Numerics
     ) -> list[Answer]:
-        rows = [bound.answers(protocol, quantity, settings, numerics) for bound in bounds]
+        rows = [bound.answers(subject, quantity, settings, numerics) for bound in bounds]
         return [smallest(answers) for answers in zip(*rows, strict=True)]
 
     return Bound(

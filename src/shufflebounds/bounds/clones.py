@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
-from shufflebounds.bounds.base import Bound, Kind, PairsOf, closed_form
-from shufflebounds.bounds.divergences import accounted, divergence_bound
+from shufflebounds.bounds.base import Bound, Kind, closed_form
+from shufflebounds.bounds.divergences import See, accounted, divergence_bound, seen
 from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.clones import standard_clone, stronger_clone
@@ -15,7 +14,7 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import MASSES_ERR, FloatArray
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.subjects.base import GivenSource, Source
 
 # Relative rounding error of a formula for ε: a dozen roundings of 2⁻⁵³, with room to spare.
 _FORMULA_ERR = 2.0**-46
@@ -56,35 +55,31 @@ def _replace_c(
     return Decomposition(a, b, masses(a, b), decomposition.rel_err + MASSES_ERR, inner, outer)
 
 
-def _clone_candidates(clone: Callable[[float], Decomposition]) -> PairsOf:
-    """Return a function that returns the clone of a protocol's ε₀ as its only candidate."""
-
-    def candidates(protocol: Protocol) -> tuple[Candidate, ...]:
-        if protocol.eps0 is None or math.isinf(protocol.eps0):
-            raise ValueError("clones need a randomizer with an eps0, got one without")
-        return (Candidate(clone(protocol.eps0)),)
-
-    return candidates
+def _see_clone(clone: Callable[[float], Decomposition]) -> See:
+    """Return the function from a source to the clone of its ε₀."""
+    return lambda source: GivenSource(
+        {"": clone(source.require_eps0("the clone"))}, eps0=source.eps0
+    )
 
 
 CLONE = divergence_bound(
     "clone",
     Kind.UPPER,
+    seen(_see_clone(standard_clone)),
     label="clone",
     source="Feldman, McMillan and Talwar, FOCS 2021, Theorem 3.1",
     knows_mechanism=False,
-    candidates=_clone_candidates(standard_clone),
 )
 
 STRONGER_CLONE = divergence_bound(
     "stronger_clone",
     Kind.UPPER,
+    seen(_see_clone(stronger_clone)),
     label="stronger clone",
     source="docs/proofs/variation-ratio.md, for independent reports of a randomizer that all users "
     "share; "
     "the pair is that of Feldman, McMillan and Talwar, SODA 2023",
     knows_mechanism=False,
-    candidates=_clone_candidates(stronger_clone),
 )
 
 CLONE_ACCOUNTED = accounted(CLONE, "clone_renyi", "clone, Rényi accounting")
@@ -99,7 +94,7 @@ CLONE_ADVANCED = theorem_bound(
     "Theorem 3.5, with the best of several shares of δ",
     advanced,
     _ADVANCED_SHARES,
-    _clone_candidates(standard_clone),
+    seen(_see_clone(standard_clone)),
     False,
 )
 
@@ -118,23 +113,19 @@ def same_input_clone(decomposition: Decomposition, eps0: float) -> Decomposition
     return _replace_c(require("decomposition", decomposition), lambda _, b: b * probability)
 
 
-def _same_input_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
-    """Return the `same_input_clone` of each pair; raise ValueError for a protocol without ε₀."""
-    eps0 = protocol.eps0
-    if eps0 is None or math.isinf(eps0):
-        raise ValueError("girgis_reduction needs a randomizer with an eps0, got one without")
-    return tuple(
-        replace(pair, decomposition=same_input_clone(pair.decomposition, eps0))
-        for pair in protocol.upper_candidates()
-    )
+def _see_same_input(source: Source) -> Source:
+    """Return the `same_input_clone` of each blanket."""
+    eps0 = source.require_eps0("girgis_reduction")
+    pairs = {name: same_input_clone(x, eps0) for name, x in source.blankets.items()}
+    return GivenSource(pairs, eps0=eps0)
 
 
 REDUCTION = divergence_bound(
     "girgis_reduction",
     Kind.UPPER,
+    seen(_see_same_input),
     label="Girgis et al., Theorem 3.6",
     source="Girgis et al., CCS 2021, Theorem 3.6",
-    candidates=_same_input_candidates,
 )
 
 

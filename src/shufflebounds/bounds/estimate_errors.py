@@ -9,7 +9,8 @@ from shufflebounds.bounds.mechanism_families import Task
 from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Calibrated, Protocol
+from shufflebounds.protocols.base import Calibrated
+from shufflebounds.subjects.base import Subject
 
 
 def _error_bound(
@@ -18,11 +19,11 @@ def _error_bound(
     """Return the bound whose answer is the mean squared error of a calibrated protocol."""
 
     def compute(
-        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+        subject: Subject, quantity: str, settings: Sequence[Setting], _: Numerics
     ) -> list[Answer]:
-        if not isinstance(protocol, Calibrated):
+        if not isinstance(subject, Calibrated):
             raise ValueError(f"the bound {name} needs the protocol calibrated")
-        return [Answer(mse(protocol))] * len(settings)
+        return [Answer(mse(subject))] * len(settings)
 
     return Bound(name, Kind.UPPER, label, source, ("mse",), compute)
 

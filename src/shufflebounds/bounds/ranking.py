@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from shufflebounds.accounting.calibration import largest_eps0
-from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.mechanism_families import (
     NO_FLIPS_EPS0,
     MechanismFamily,
@@ -24,6 +22,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.protocols.base import Calibrated, MultiMessage
+from shufflebounds.questions.answers import epsilon
+from shufflebounds.questions.searches import largest_eps0
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import missing_property

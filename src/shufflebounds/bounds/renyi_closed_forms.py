@@ -14,18 +14,18 @@ from functools import lru_cache
 
 import numpy as np
 
-from shufflebounds.accounting.renyi import renyi
-from shufflebounds.accounting.renyi_conversion import (
-    LARGEST_ORDER,
-    SMALLEST_ORDER,
-    epsilon_of_orders,
-)
 from shufflebounds.bounds.base import FORMULA_ERR, Bound, Kind, closed_form
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import log_sum
+from shufflebounds.questions.renyi import renyi
+from shufflebounds.questions.renyi_conversion import (
+    LARGEST_ORDER,
+    SMALLEST_ORDER,
+    epsilon_of_orders,
+)
 from shufflebounds.randomizers.discrete import KRR
 
 # Orders that conversions to ε try, about 1 % apart.

@@ -9,19 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import methodcaller
 
 import numpy as np
 
-from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.base import (
     FORMULA_ERR,
     Answer,
     Bound,
     Kind,
     Numerics,
-    PairsOf,
     attempt,
     smallest,
 )
@@ -30,7 +26,11 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol, Shuffles
+from shufflebounds.profiles.profile import Interval
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.enclose import Quantity, enclose
+from shufflebounds.questions.plan import BLANKETS, DEFAULT_RTOL, MakeInterval, Plan
+from shufflebounds.subjects.base import Subject
 
 # Relative width of ε to aim at for the optimal composition. The four losses of its pairs lie
 # between the points of a lattice, which makes narrower answers expensive.
@@ -97,12 +97,11 @@ def _dominating_pair(eps: float, delta: float) -> Decomposition:
 def _smallest_by_theorem(
     theorem: Theorem,
     shares: Sequence[float],
-    parts: Sequence[Shuffles],
-    pairs_of: PairsOf,
+    parts: Sequence[tuple[Interval, int]],
     delta: float,
 ) -> Answer:
     """Return the smallest ε by the theorem over the shares of δ that the rounds have together."""
-    total = sum(part.times for part in parts)
+    total = sum(times for _, times in parts)
     round_deltas = [share * delta / total * (1.0 - FORMULA_ERR) for share in shares]
     round_deltas = [x for x in round_deltas if x >= validation.MIN_DELTA]
     if not round_deltas:
@@ -114,13 +113,7 @@ def _smallest_by_theorem(
     return smallest(
         _by_theorem(
             theorem,
-            [
-                (
-                    attempt(partial(_single_shuffle, part, pairs_of, round_delta)).enclosure,
-                    part.times,
-                )
-                for part in parts
-            ],
+            [(_single_shuffle(part, round_delta), times) for part, times in parts],
             round_delta,
             delta,
         )
@@ -147,11 +140,10 @@ def _by_theorem(
     )
 
 
-def _single_shuffle(part: Shuffles, pairs_of: PairsOf, delta: float) -> Enclosure:
-    """Return the ε of one of the shuffles, the largest of all pairs."""
-    n = part.protocol.draws(part.n)
-    enclosures = [epsilon(pair.decomposition, n, delta) for pair in pairs_of(part.protocol)]
-    return Enclosure(max(x.lower for x in enclosures), max(x.upper for x in enclosures))
+def _single_shuffle(interval: Interval, delta: float) -> Enclosure:
+    """Return the ε of one of the shuffles."""
+    at = np.array([delta])
+    return enclose(interval, Quantity.EPSILON, at, DEFAULT_RTOL).enclosures()[0]
 
 
 def theorem_bound(
@@ -160,7 +152,7 @@ def theorem_bound(
     source: str,
     theorem: Theorem,
     shares: Sequence[float],
-    pairs_of: PairsOf = methodcaller("upper_candidates"),
+    make: MakeInterval = BLANKETS,
     knows_mechanism: bool = True,
 ) -> Bound:
     """Return the bound by `theorem` for the largest ε of all pairs.
@@ -169,17 +161,15 @@ def theorem_bound(
     """
 
     def compute(
-        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+        subject: Subject, quantity: str, settings: Sequence[Setting], _: Numerics
     ) -> list[Answer]:
         def answer(setting: Setting) -> Answer:
-            rounds, delta = setting.rounds or 1, setting.require("delta")
-            parts = [
-                part._replace(times=part.times * rounds)
-                for part in protocol.parts(setting.require("n"))
-            ]
-            if sum(part.times for part in parts) == 1:
-                return attempt(partial(_single_shuffle, parts[0], pairs_of, delta))
-            return _smallest_by_theorem(theorem, shares, parts, pairs_of, delta)
+            delta = setting.require("delta")
+            plan = Plan(subject, setting.rounds or 1, make)
+            parts = plan.single_shuffles(setting.require("n"))
+            if sum(times for _, times in parts) == 1:
+                return attempt(partial(_single_shuffle, parts[0][0], delta))
+            return _smallest_by_theorem(theorem, shares, parts, delta)
 
         return [answer(setting) for setting in settings]
 

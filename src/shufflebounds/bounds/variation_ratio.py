@@ -32,14 +32,16 @@ from functools import partial
 import numpy as np
 
 from shufflebounds.bounds.base import SPECIAL_ERR, Kind
-from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.bounds.divergences import divergence_bound, seen
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import MASSES_ERR
-from shufflebounds.protocols.base import RATIOS_UP, Candidate, Protocol, SingleReport
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 from shufflebounds.randomizers.joint import Joint
+from shufflebounds.subjects.base import GivenSource, Source
+from shufflebounds.subjects.ratios import RATIOS_UP
+from shufflebounds.subjects.reports import source_of
 
 # Largest violation of the domain of β and q that counts as rounding, and is corrected upwards.
 _SLACK = Fraction(1, 10**12)
@@ -138,50 +140,51 @@ def _condition_on_q(q: float | tuple[float, float]) -> str:
     return "q >= 1 + beta"
 
 
-def _candidates_by_ratios(protocol: Protocol, *, published: bool) -> tuple[Candidate, ...]:
-    """Return the variation-ratio pair of the protocol's three numbers."""
-    ratios = protocol.ratios()
-    return (Candidate(variation_ratio(ratios.p, ratios.beta, ratios.q, published=published)),)
+def _see_by_ratios(source: Source, *, published: bool) -> Source:
+    """Return the variation-ratio pair of the source's three numbers."""
+    ratios = source.ratios()
+    pair = variation_ratio(ratios.p, ratios.beta, ratios.q, published=published)
+    return GivenSource({"": pair}, eps0=source.eps0)
 
 
-def _candidates_by_table_2(protocol: Protocol) -> tuple[Candidate, ...]:
+def _see_by_table_2(source: Source) -> Source:
     """Return the published pair at the β of Table 2.
 
     For local hashing this is the β of a hash function that tells the victim's inputs apart.
     """
-    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
+    randomizer = getattr(source, "randomizer", None)
     if isinstance(randomizer, LocalHash):
         assert randomizer.hash_values is not None
-        protocol = SingleReport(KRR(randomizer.hash_values, randomizer.eps0), protocol.eps0)
-    return _candidates_by_ratios(protocol, published=True)
+        source = source_of(KRR(randomizer.hash_values, randomizer.eps0))
+    return _see_by_ratios(source, published=True)
 
 
 VARIATION_RATIO = divergence_bound(
     "variation_ratio",
     Kind.UPPER,
+    seen(partial(_see_by_ratios, published=False)),
     label="variation-ratio, repaired",
     source="docs/proofs/variation-ratio.md, Theorem 1, from the three numbers of Wang et al., "
     "PVLDB "
     "17(8), 2024",
-    candidates=partial(_candidates_by_ratios, published=False),
 )
 
 PUBLISHED = divergence_bound(
     "variation_ratio_published",
     Kind.UNPROVEN,
+    seen(partial(_see_by_ratios, published=True)),
     label="variation-ratio, as published",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7: published, not proven unless beta is at "
     "its maximum or the leftovers of the victim and of the others have one law",
-    candidates=partial(_candidates_by_ratios, published=True),
 )
 
 PRINTED = divergence_bound(
     "variation_ratio_printed",
     Kind.UNPROVEN,
+    seen(_see_by_table_2),
     label="variation-ratio, at the printed beta",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 4.7 at the beta of Table 2, which is larger "
     "than that of local hashing",
-    candidates=_candidates_by_table_2,
 )
 
 
@@ -321,23 +324,23 @@ def published_vector_bits(bits: int, eps0: float) -> Decomposition:
     return variation_ratio(math.exp(eps0), beta, math.exp(eps0), published=True)
 
 
-def _vector_bits_candidates(protocol: Protocol) -> tuple[Candidate, ...]:
+def _see_vector_bits(source: Source) -> Source:
     """Return the pair of Theorem 1; ValueError unless all reports are the same randomized bits."""
-    randomizer = protocol.randomizer if isinstance(protocol, SingleReport) else None
+    randomizer = getattr(source, "randomizer", None)
     bits = randomizer.parts if isinstance(randomizer, Joint) else (randomizer,)
     if not all(isinstance(bit, KRR) and bit == bits[0] and bit.k == 2 for bit in bits):
         raise ValueError(
             "the bound vector_bits_published needs reports of alike randomized bits, krr with "
-            f"k = 2, got {protocol!r}"
+            f"k = 2, got {randomizer!r}"
         )
-    assert protocol.eps0 is not None
-    return (Candidate(published_vector_bits(len(bits), protocol.eps0)),)
+    eps0 = source.require_eps0("vector_bits_published")
+    return GivenSource({"": published_vector_bits(len(bits), eps0)}, eps0=eps0)
 
 
 VECTOR_BITS_PUBLISHED = divergence_bound(
     "vector_bits_published",
     Kind.UNPROVEN,
+    seen(_see_vector_bits),
     label="Theorem 1 of Wang et al. 2025",
     source="Wang, Zeng, Li, Huang and Chen, Appl. Sci. 15(3):1595, 2025, Theorem 1",
-    candidates=_vector_bits_candidates,
 )

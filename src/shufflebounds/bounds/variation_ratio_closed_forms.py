@@ -25,10 +25,11 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, localcontext
 
-from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, single_shuffle
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Protocol, Ratios
+from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.ratios import Ratios
 
 # The precision of the formulas: 80 decimal digits, of which cancellation takes at most 20.
 _CONTEXT = Context(prec=80)
@@ -98,15 +99,13 @@ def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> 
     """Return the bound by a formula of the protocol's ratios, at most its ε₀."""
 
     def compute(
-        protocol: Protocol, quantity: str, settings: Sequence[Setting], _: Numerics
+        subject: Subject, quantity: str, settings: Sequence[Setting], _: Numerics
     ) -> list[Answer]:
-        ratios = protocol.ratios()
-        local_eps = protocol.eps0 or math.log(ratios.p)
-
         def answer(setting: Setting) -> Answer:
-            draws = protocol.draws(setting.require("n"))
-            eps = formula(ratios, draws, setting.require("delta"))
-            return _at_most(local_eps, eps, name)
+            shuffle = single_shuffle(name, subject, setting)
+            ratios = shuffle.source.ratios()
+            eps = formula(ratios, shuffle.draws, setting.require("delta"))
+            return _at_most(subject.eps0 or math.log(ratios.p), eps, name)
 
         return [answer(setting) for setting in settings]
 

@@ -16,13 +16,6 @@ from typing import Any
 import click
 
 from shufflebounds._version import __version__
-from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.deployment import (
-    Deployment,
-    SentReport,
-    largest_epsilon,
-    pure_epsilon,
-)
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.options import OUTPUT, REPLY, command, option
@@ -36,6 +29,13 @@ from shufflebounds.core.progress import progress
 from shufflebounds.core.words import counted
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.deployment import (
+    Deployment,
+    SentReport,
+    largest_epsilon,
+    pure_epsilon,
+)
 from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Exit code for a deployment that is not shown to be within its budget.

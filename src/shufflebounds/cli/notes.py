@@ -8,13 +8,13 @@ from decimal import Decimal
 
 import numpy as np
 
-from shufflebounds.accounting.round import affordable_suprema
 from shufflebounds.cli.scenario import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.base import REPORTS, SingleMessage
+from shufflebounds.questions.round import affordable_suprema
 from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Largest ε₀ whose e^ε₀ is printed as a number.

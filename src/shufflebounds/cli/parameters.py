@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shufflebounds.accounting.training import Training
 from shufflebounds.protocols.registry import PROTOCOLS
+from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
 
 # Name of training with random allocation, which `epsilon` and `delta` take in place of a protocol.

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from shufflebounds.accounting.training import Training
 from shufflebounds.bounds.base import Answer
 from shufflebounds.cli import solutions
 from shufflebounds.cli.answers import (
@@ -40,6 +39,7 @@ from shufflebounds.cli.values import Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.protocols.base import REPORTS
+from shufflebounds.questions.training import Training
 
 # Keys of version 0.1 in JSON, for scripts that read them, and what they are called now.
 FORMER_KEYS = {

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.profile import SampledProfile, profile_of_composed
-from shufflebounds.accounting.round import affordable_suprema
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import compared_pairs, compose_pairs
 from shufflebounds.cli.answers import (
@@ -33,6 +30,9 @@ from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
+from shufflebounds.questions.composed import Composed, compose
+from shufflebounds.questions.profile import SampledProfile, profile_of_composed
+from shufflebounds.questions.round import affordable_suprema
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)

@@ -19,7 +19,7 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
-from shufflebounds.protocols.registry import PROTOCOLS, Messages, Reports
+from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription, ReportDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
@@ -133,7 +133,7 @@ class Scenario:
     an ε₀ if none can be chosen, and if no user is left who provides cover.
     """
 
-    mechanism: Description | Messages
+    mechanism: Description | ProtocolDescription
     k_joint: int = 1
     rate: float = 1.0
     eps0: float | None = None
@@ -162,7 +162,7 @@ class Scenario:
     @property
     def sends_reports(self) -> bool:
         """Whether users send reports of a mechanism to a shuffler, not messages of a protocol."""
-        return not isinstance(self.mechanism, Messages)
+        return not isinstance(self.mechanism, ProtocolDescription)
 
     @property
     def is_about_any(self) -> bool:
@@ -179,12 +179,12 @@ class Scenario:
         return self.sample.seen.labels.get(bound) or BOUNDS[bound].label
 
     @cached_property
-    def sent(self) -> Reports | Messages:
+    def sent(self) -> ReportDescription | ProtocolDescription:
         """What a user sends in a round."""
-        if isinstance(self.mechanism, Messages):
+        if isinstance(self.mechanism, ProtocolDescription):
             return self.mechanism
         sampled = CompositionOf("subsample", (Part(self.mechanism, weight=self.rate),))
-        return Reports(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
+        return ReportDescription(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
 
     @property
     def has_own_eps0(self) -> bool:
@@ -310,7 +310,7 @@ class Scenario:
     def facts(self, **target: Any) -> dict[str, Any]:
         """Return the first keys of an answer in JSON; an infinite ε₀ is null."""
         facts: dict[str, Any] = {"version": __version__}
-        if isinstance(self.mechanism, Messages):
+        if isinstance(self.mechanism, ProtocolDescription):
             kind = "mechanism" if self.is_about_any else "protocol"
             facts |= {kind: self.mechanism.type, "parameters": self._parameters}
         else:
@@ -345,7 +345,7 @@ class Scenario:
     @property
     def name(self) -> str:
         """What a user sends, such as ``2 x KRR(k=10, eps0=4.0) at rate 0.1``."""
-        if isinstance(self.mechanism, Messages):
+        if isinstance(self.mechanism, ProtocolDescription):
             shown = self._parameters | ({} if self.eps0 is None else {"eps0": self.eps0})
             listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
             label = PROTOCOLS[self.mechanism.type].label
@@ -358,7 +358,7 @@ class Scenario:
     def _report_name(self) -> str:
         """One report, with its own ε₀."""
         mechanism = self.mechanism
-        assert not isinstance(mechanism, Messages)
+        assert not isinstance(mechanism, ProtocolDescription)
         if self.has_own_eps0:
             each = "" if self.k_joint == 1 else " each"
             fixed = mechanism.randomizer(None)

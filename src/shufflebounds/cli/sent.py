@@ -8,13 +8,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from shufflebounds.accounting.training import Training
 from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.values import REAL, WHOLE, Name
-from shufflebounds.protocols.registry import PROTOCOLS, Messages
+from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
+from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import (
     SYNONYMS,
@@ -166,7 +166,9 @@ def _deployment(
     if mechanism is not None or part:
         raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
     settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
-    return Scenario(mechanism=Messages(protocol, tuple(own.items())), **settings, **users)
+    return Scenario(
+        mechanism=ProtocolDescription(protocol, tuple(own.items())), **settings, **users
+    )
 
 
 def _training(own: Mapping[str, Any]) -> Training:

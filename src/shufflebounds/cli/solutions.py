@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from shufflebounds.accounting import calibration, questions
 from shufflebounds.bounds import searches
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, largest, smallest
 from shufflebounds.cli.answers import (
@@ -29,6 +28,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Candidate
+from shufflebounds.questions import calibration, questions
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
 DIVERGENCE_BOUNDS = ("best", *PAIR_BOUNDS)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from shufflebounds._version import __version__
-from shufflebounds.accounting.training import Training, smallest_noise_multiplier
 from shufflebounds.bounds.base import Answer, attempt
 from shufflebounds.cli.answers import ERROR, label, plain_answer, table_of_bounds
 from shufflebounds.cli.notes import MAX_TELLING_EPS
@@ -18,6 +17,7 @@ from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.values import WHOLE
 from shufflebounds.core.enclosure import PrecisionError, outward
+from shufflebounds.questions.training import Training, smallest_noise_multiplier
 
 # Meanings of the rows of an answer about ε or δ, and of one about the noise.
 ROWS = {

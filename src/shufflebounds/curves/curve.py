@@ -19,7 +19,7 @@ from shufflebounds.core.setting import NAMES, OverN, Setting
 from shufflebounds.core.words import counted
 from shufflebounds.curves import storage
 from shufflebounds.curves.storage import CurveName
-from shufflebounds.protocols.base import InfeasibleError
+from shufflebounds.subjects.base import InfeasibleError
 
 if TYPE_CHECKING:
     import pandas as pd

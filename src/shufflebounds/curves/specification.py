@@ -19,10 +19,11 @@ from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, Setting, parse_axis
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import InfeasibleError, Protocol, SingleMessage
-from shufflebounds.protocols.registry import AsGiven, Reports, Sent
+from shufflebounds.protocols.registry import ReportDescription, SentDescription, UnnamedRandomizer
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.subjects.base import InfeasibleError, Subject
+from shufflebounds.subjects.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Specification:
     """
 
     bound: Bound
-    reports: Sent
+    reports: SentDescription
     setting: Setting
     axis: Axis
     quantity: str = "epsilon"
@@ -118,14 +119,14 @@ class Specification:
         """Return what of a setting decides the protocol: equal where settings share one."""
         return tuple(getattr(setting, name) for name in self.reports.needs)
 
-    def protocol(self, setting: Setting) -> Protocol:
+    def protocol(self, setting: Setting) -> Subject:
         """Return what the bound looks at, at one setting.
 
         All points of an axis along δ or rounds share a protocol, which is made for no δ then.
         """
         if self.axis.name in ("delta", "rounds"):
             setting = replace(setting, delta=None)
-        return self.bound.seen(self.reports.protocol(setting, self.distance))
+        return self.reports.protocol(setting, self.distance)
 
     def check(self, misfits_by_key: dict[object, InfeasibleError | None] | None = None) -> None:
         """Raise ValueError for what cannot be computed, whatever is too large included.
@@ -164,7 +165,7 @@ class Specification:
             return error
         # How large it gets does not depend on the distance.
         key = (self.reports, self.decisive(setting))
-        if isinstance(protocol, SingleMessage) and key not in misfits_by_key:
+        if isinstance(protocol, Reports) and key not in misfits_by_key:
             protocol.check_size()
             misfits_by_key[key] = None
         return None
@@ -216,7 +217,7 @@ def of_question(
         if "eps0" in reports.needs:
             fixed.setdefault("eps0", mechanism.eps0)
     else:
-        reports = Reports(AsGiven(mechanism))
+        reports = ReportDescription(UnnamedRandomizer(mechanism))
     if "eps0" in fixed and "eps0" not in reports.needs:
         raise ValueError(f"eps0 must be left out: {reports.mechanism} has its own")
     varied = [key for key, value in fixed.items() if isinstance(value, Mapping) or np.ndim(value)]
@@ -236,7 +237,7 @@ def of_question(
     )
 
 
-def needed(quantity: str, reports: Sent) -> set[str]:
+def needed(quantity: str, reports: SentDescription) -> set[str]:
     """Return the names of what the axis and the setting of a curve must give together."""
     return {*QUANTITIES[quantity], *reports.needs} - reports.gives
 

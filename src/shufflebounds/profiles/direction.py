@@ -52,6 +52,11 @@ class Direction(Profile):
         return sum(largest_loss(self.decomposition))
 
     @cached_property
+    def end_err(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return 2.0 * largest_loss(self.decomposition)[1]
+
+    @cached_property
     def limits(self) -> FloatArray:
         """See `Profile`."""
         return np.array([delta_limit(self.decomposition, int(n)) for n in self.n.tolist()])
@@ -131,12 +136,12 @@ def pair(decomposition: Decomposition, n: FloatArray, name: str = "") -> Interva
     """Return the larger D(ε) of both orders of a decomposition, for P numbers of users."""
     if decomposition.is_finite():
         both = Max([Direction(inner, n, name) for inner, _ in decomposition.directions])
-        return Interval(both, both)
+        return Interval(both, both, is_of_one_curve=True)
     lower, upper = (
         Max([Direction(order[end], n, name, GAP_SHARE) for order in decomposition.directions])
         for end in (0, 1)
     )
-    return Interval(lower, upper)
+    return Interval(lower, upper, is_of_one_curve=True)
 
 
 def largest_loss(decomposition: Decomposition) -> tuple[float, float]:

@@ -37,16 +37,21 @@ NAMED_GAIN = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Certified ends of P numbers, shape (P,), and the names of the profiles that decided them."""
+    """Certified ends of P numbers, shape (P,), and the names of the profiles that decided them.
+
+    ``is_short`` marks ends of several rounds that more work would bring closer together.
+    """
 
     lower: FloatArray
     upper: FloatArray
     names: NDArray[np.object_]
+    is_short: NDArray[np.bool_]
 
     @staticmethod
     def of(lower: FloatArray, upper: FloatArray, name: str) -> Ends:
         """Return ends that one profile decided."""
-        return Ends(lower, upper, np.full(upper.shape, name, dtype=object))
+        names = np.full(upper.shape, name, dtype=object)
+        return Ends(lower, upper, names, np.zeros(upper.shape, dtype=bool))
 
     def where(self, rows: NDArray[np.bool_], other: Ends) -> Ends:
         """Return a copy whose marked rows come from `other`, which has only these rows."""
@@ -63,14 +68,14 @@ class Ends:
         """Return the larger of each two numbers; the name is that of the larger lower end."""
         names = np.where(other.lower > self.lower, other.names, self.names)
         lower, upper = np.maximum(self.lower, other.lower), np.maximum(self.upper, other.upper)
-        return Ends(lower, upper, names)
+        return Ends(lower, upper, names, self.is_short | other.is_short)
 
     def smallest(self, other: Ends) -> Ends:
         """Return the smaller of each two numbers; `other` is named if it is clearly smaller."""
         is_smaller = other.upper < self.upper * (1.0 - NAMED_GAIN)
         names = np.where(is_smaller, other.names, self.names)
         lower, upper = np.minimum(self.lower, other.lower), np.minimum(self.upper, other.upper)
-        return Ends(lower, upper, names)
+        return Ends(lower, upper, names, self.is_short & other.is_short)
 
     def enclosures(self) -> Enclosures:
         """Return the ends as enclosures."""
@@ -81,11 +86,13 @@ class Profile(ABC):
     """P curves δ(ε), ε ≥ 0, each of which falls and is convex in e^ε.
 
     ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
-    0, inf if no such ε is known. ``is_costly`` says that each δ takes many milliseconds.
+    0, inf if no such ε is known; rounding cannot tell it from one that is ``end_err`` smaller.
+    ``is_costly`` says that each δ takes many milliseconds.
     """
 
     name: str
     end: float
+    end_err: float = 0.0
     is_costly: bool = False
 
     @property
@@ -101,6 +108,14 @@ class Profile(ABC):
     @abstractmethod
     def at(self, rows: Any) -> Self:
         """Return the curves of some rows, given by indices (which may repeat) or a mask."""
+
+    def prepared(self, smallest: float, rtol: float) -> Profile:
+        """Return the profile for many questions about one curve, with δ from `smallest` on.
+
+        Over several rounds, the answers then come from losses that are computed once, and have a
+        relative width of about `rtol` in ε.
+        """
+        return self
 
     @abstractmethod
     def deltas(
@@ -160,6 +175,11 @@ class Several(Profile):
     def is_costly(self) -> bool:  # type: ignore[override]
         """See `Profile`."""
         return any(part.is_costly for part in self.parts)
+
+    @property
+    def end_err(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return max(part.end_err for part in self.parts)
 
     def at(self, rows: Any) -> Self:
         """See `Profile`."""
@@ -348,14 +368,19 @@ def one_or_many(lower: FloatArray, upper: FloatArray) -> Enclosure | Enclosures:
 class Interval:
     """Two profiles between which the truth lies.
 
-    Two datasets attain ``lower``, and ``upper`` holds for all datasets. Both are the same object if
-    the truth itself is known, as for a finite decomposition. If ``is_ordered``, both consist of one
-    direction for each order of the two datasets, and the order is the same in every round.
+    Two datasets attain ``lower``, unless it is not ``is_attained``: then no dataset is known, and
+    it only says how close ``upper`` has to be known. ``upper`` holds for all datasets. Both are the
+    same object if the truth itself is known, as for a finite decomposition. If it
+    ``is_of_one_curve``, both approximate one curve, as for a decomposition in cells; else theory
+    may keep them apart. If ``is_ordered``, both consist of one direction for each order of the two
+    datasets, and the order is the same in every round.
     """
 
     lower: Profile
     upper: Profile
     is_ordered: bool = False
+    is_attained: bool = True
+    is_of_one_curve: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -365,5 +390,4 @@ class Interval:
     def at(self, rows: Any) -> Interval:
         """Return the curves of some rows."""
         lower = self.lower.at(rows)
-        upper = lower if self.is_exact else self.upper.at(rows)
-        return Interval(lower, upper, self.is_ordered)
+        return replace(self, lower=lower, upper=lower if self.is_exact else self.upper.at(rows))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -253,6 +253,10 @@ class RoundCurve:
         rows = [np.broadcast_to(x, (count, x.shape[1])) for x in (self.upper, upper)]
         self.upper = np.concatenate(rows, axis=1)[:, order]
 
+    def copy(self) -> RoundCurve:
+        """Return a copy that further nodes do not change."""
+        return replace(self, pairs=dict(self.pairs), exact=dict(self.exact))
+
     def reach(self, level: float) -> None:
         """Add nodes until δ is at most `level` above its limit at the last one."""
         end = min(self.kind.interval.upper.end, LARGEST_EPS)
@@ -280,22 +284,28 @@ class RoundCurve:
         first, second = (self.pairs[direction] for direction in orders)
         return losses_below(self.nodes, first, second)
 
-    def below_largest(self) -> Losses | None:
-        """Return losses below the largest curve of all pairs in both orders."""
+    @property
+    def largest_pair(self) -> CurveBounds:
+        """Bounds of the largest curve of all pairs in both orders."""
         bounds = list(self.pairs.values())
-        largest = CurveBounds(
+        return CurveBounds(
             np.max([x.lower for x in bounds], axis=0),
             np.max([x.upper for x in bounds], axis=0),
             max(x.limit for x in bounds),
         )
-        return losses_below(self.nodes, largest, largest)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Rounds:
-    """Rounds of several kinds."""
+    """Rounds of several kinds, and the ``latest`` sums of losses that were asked for."""
 
     kinds: Sequence[RoundKind]
+    latest: Sums | None = None
+
+    @cached_property
+    def curves(self) -> list[RoundCurve]:
+        """The curves of the kinds, whose nodes serve all targets so far."""
+        return [RoundCurve(kind) for kind in self.kinds]
 
     @property
     def is_symmetric(self) -> bool:
@@ -333,37 +343,38 @@ class Rounds:
         return -math.expm1(min(logs)) * (1.0 - 1e-12)
 
     def sums(self, target: RoundTarget) -> Iterator[Sums]:
-        """Yield sums of losses above and below those of all rounds, closer and closer together."""
-        curves = self._curves(target.rtol)
+        """Yield sums of losses above and below those of all rounds, closer and closer together.
+
+        The first ones are those of earlier targets, if there were any: their nodes are kept.
+        """
+        if self.latest is not None:
+            yield self.latest
+            if self.latest.are_exact:
+                return
         for _ in range(MAX_CHOICES):
-            self._add_nodes(curves, target)
-            sums = Sums(self, curves)
+            sums = self.sums_for([target])
             yield sums
             if sums.are_exact:
-                break
+                return
             target = target._replace(rtol=REFINEMENT * target.rtol)
 
     def sums_for(self, targets: Sequence[RoundTarget]) -> Sums:
-        """Return sums of losses that serve several targets."""
-        curves = self._curves(min(target.rtol for target in targets))
+        """Return sums of losses that serve several targets, and all earlier ones."""
+        if self.latest is None:
+            for curve in self.curves:
+                curve.use_kinks(min(target.rtol for target in targets))
         for target in targets:
-            self._add_nodes(curves, target)
-        return Sums(self, curves)
+            self._add_nodes(target)
+        self.latest = Sums(self, [curve.copy() for curve in self.curves])
+        return self.latest
 
-    def _curves(self, rtol: float) -> list[RoundCurve]:
-        """Return the curves of the kinds, with their kinks if these are few."""
-        curves = [RoundCurve(kind) for kind in self.kinds]
-        for curve in curves:
-            curve.use_kinks(rtol)
-        return curves
-
-    def _add_nodes(self, curves: Sequence[RoundCurve], target: RoundTarget) -> None:
+    def _add_nodes(self, target: RoundTarget) -> None:
         """Add the nodes that a target needs to the curves whose nodes are not kinks.
 
         The first curve of a family stands for all of them.
         """
         families: dict[object, list[RoundCurve]] = {}
-        for i, curve in enumerate(curves):
+        for i, curve in enumerate(self.curves):
             families.setdefault(curve.kind.family or i, []).append(curve)
         groups = list(families.values())
         for curve, *_ in groups:
@@ -424,9 +435,15 @@ class Sums:
         sums = (self._sum(losses, times) for losses in self._below)
         return [x for x in sums if x is not None]
 
-    def floor(self) -> LossSum | None:
-        """Return a sum below that of the largest curves; `upper` is above the same sum."""
-        return self._sum([curve.below_largest() for curve in self.curves], None)
+    def around_pairs(self) -> tuple[LossSum | None, LossSum | None]:
+        """Return a sum below and one above that of the largest curve of each kind's pairs.
+
+        Nothing but the nodes keeps them apart.
+        """
+        curves = [(curve.nodes, curve.largest_pair) for curve in self.curves]
+        below = [losses_below(nodes, largest, largest) for nodes, largest in curves]
+        above = [losses_above(nodes, largest.upper) for nodes, largest in curves]
+        return self._sum(below, None), self._sum(above, None)
 
     def _sum(self, losses: Sequence[Losses | None], times: Sequence[int] | None) -> LossSum | None:
         """Return the sum of the losses that are known, each so many times; None if there are none.

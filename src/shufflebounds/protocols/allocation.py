@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.randomizers.gaussian_cells import gaussian_pair, loss_beyond
+from shufflebounds.subjects.base import ANY_AIM, DEFAULT_CELLS, Aim, GivenSource, Shuffle, Subject
 
 # Smallest noise multiplier that tests cover.
 MIN_NOISE = 0.2
@@ -31,10 +33,10 @@ LOW_TAIL_SHARE = 0.1
 COARSE_CELLS = 150
 # Number of cells of the scale on which the ends of cells are placed.
 SCALE_CELLS = 1500
-# Number of cells by default.
-DEFAULT_CELLS = 200
 # Largest number of cells.
 MAX_CELLS = 10_000
+# Most cells of a decomposition whose curve is evaluated at many ε, as for several epochs.
+MAX_CELLS_OF_EPOCHS = 500
 # Share of the cells that are spread evenly. Without it, some answers are three times as wide.
 EVEN_SHARE = 0.2
 # Relative error of an estimated ε. Without it, some answers are four times as wide.
@@ -55,7 +57,7 @@ RARE_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
-class RandomAllocation:
+class RandomAllocation(Subject):
     """Noisy steps of training of which every example joins one in each epoch, chosen at random.
 
     This is DP-SGD with the sampling that is also called balls and bins. A step adds N(0, σ²) to a
@@ -90,6 +92,7 @@ class RandomAllocation:
     """
 
     noise_multiplier: float
+    eps0: ClassVar[None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         sigma = validation.finite("noise_multiplier", self.noise_multiplier)
@@ -99,6 +102,20 @@ class RandomAllocation:
                 f"got {self.noise_multiplier!r}"
             )
         object.__setattr__(self, "noise_multiplier", sigma)
+
+    @property
+    def is_made_for_delta(self) -> bool:
+        """The ends of its decomposition are made for one δ."""
+        return True
+
+    def most_cells(self, rounds: int) -> int:
+        """Return the most cells that an answer about so many epochs may need."""
+        return MAX_CELLS if rounds == 1 else MAX_CELLS_OF_EPOCHS
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """Return an epoch of n steps, which has one order of the two datasets."""
+        made = self.decomposition(n, aim.delta, epochs=aim.rounds, cells=aim.cells)
+        return [Shuffle(GivenSource({"": made}), n, is_ordered=True)]
 
     def decomposition(
         self, steps: int, delta: float, *, epochs: int = 1, cells: int = DEFAULT_CELLS

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
+from shufflebounds.core import validation
 from shufflebounds.core.clones import stronger_clone
-from shufflebounds.protocols.base import REPORTS, Candidate, GenericReports, Observation
 from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Source, Subject
+from shufflebounds.subjects.observation import REPORTS, Observation
 
 REPORTS_OF_ANY = REPORTS._replace(
     sources=MappingProxyType(
@@ -22,7 +25,7 @@ REPORTS_OF_ANY = REPORTS._replace(
 
 
 @dataclass(frozen=True)
-class AnyMechanism(GenericReports):
+class AnyMechanism(Subject):
     """One report per user, of any mechanism with this ε₀ that all users share.
 
     What holds for every such mechanism holds for it. The upper bound is the stronger clone. The
@@ -32,7 +35,11 @@ class AnyMechanism(GenericReports):
     Raises ValueError unless 0 < ε₀ ≤ 300.
     """
 
+    eps0: float
     seen: ClassVar[Observation] = REPORTS_OF_ANY
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     @property
     def caveat(self) -> str:
@@ -42,15 +49,16 @@ class AnyMechanism(GenericReports):
             "randomized response of two or three values, and another mechanism may leak less."
         )
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return the stronger clone."""
-        return (Candidate(stronger_clone(self.eps0)),)
+    @cached_property
+    def source(self) -> Source:
+        """What one report tells: the stronger clone, and pairs of datasets of two mechanisms.
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return pairs of two mechanisms: all others hold a third value, or the victim's second."""
+        In these, all others hold a third value, or the victim's second.
+        """
         two, three = (KRR(k, self.eps0).dataset_pairs() for k in (2, 3))
-        return Candidate(three["third"], others="third"), Candidate(two["x1"], others="x1")
+        pairs = {"third": three["third"], "x1": two["x1"]}
+        return GivenSource({"": stronger_clone(self.eps0)}, pairs, self.eps0, self)
 
-    def generic(self) -> GenericReports:
-        """Return the reports for bounds that look at ε₀ alone."""
-        return GenericReports(self.eps0)
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        return [Shuffle(self.source, n)]

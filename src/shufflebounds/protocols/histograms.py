@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import ClassVar, TypeAlias
+from functools import cache, cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,31 +18,30 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel
 from shufflebounds.core.products import FloatArray
-from shufflebounds.protocols.base import (
-    MESSAGES,
-    SUMS,
-    Candidate,
-    InfeasibleError,
-    Observation,
-    Protocol,
-    Shuffles,
-    SingleReport,
-)
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, crowd_of_rows
 from shufflebounds.randomizers.bit_vectors import OUE, RAPPOR, BitVectorRandomizer
 from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.subjects.base import (
+    ANY_AIM,
+    Aim,
+    GivenSource,
+    InfeasibleError,
+    Shuffle,
+    Source,
+    Subject,
+)
+from shufflebounds.subjects.observation import MESSAGES, SUMS, Observation
+from shufflebounds.subjects.reports import source_of
 
 # Largest height of a decision tree, whose last level has 2^height categories.
 _MAX_HEIGHT = 40
 # Mechanisms that make bit vectors, by name.
 _BIT_VECTORS = {"rappor": RAPPOR, "oue": OUE}
-# A decomposition, the number of users and the number of rounds.
-RoundTriple: TypeAlias = tuple[Decomposition, int, int]
 
 
 @dataclass(frozen=True)
-class HierarchicalHistogram(Protocol):
+class HierarchicalHistogram(Subject):
     """A user draws one of log₂ d levels and sends its node there by randomized response.
 
     Levels are equally likely and have 2, 4, …, d nodes, each of which is half of a node above it.
@@ -60,29 +59,33 @@ class HierarchicalHistogram(Protocol):
         if d.bit_count() != 1:
             raise ValueError(f"domain_size must be a power of 2, got {d}")
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return the parallel composition of the levels."""
-        levels = self.domain_size.bit_length() - 1
-        parts = [KRR(2 ** (level + 1), self.eps0).blanket() for level in range(levels)]
-        return (Candidate(parallel([(1.0 / levels, part) for part in parts])),)
+    @cached_property
+    def source(self) -> Source:
+        """What one report tells: the parallel composition of the levels.
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return the pairs whose others hold x₁¹, or a third value in its half, not its quarter."""
-        levels = [
-            KRR(2 ** (level + 1), self.eps0).dataset_pairs()
-            for level in range(self.domain_size.bit_length() - 1)
-        ]
-        return tuple(
-            Candidate(
-                parallel([(1.0 / len(levels), level.get(name, level["x1"])) for level in levels]),
-                others=name,
-            )
-            for name in (("third", "x1") if len(levels) > 1 else ("x1",))
+        In the pairs of datasets, the others hold x₁¹, or a third value in its half, not its
+        quarter.
+        """
+        levels = [KRR(2 ** (i + 1), self.eps0) for i in range(self.domain_size.bit_length() - 1)]
+        share = 1.0 / len(levels)
+        pairs = [level.dataset_pairs() for level in levels]
+        return GivenSource(
+            {"": parallel([(share, level.blanket()) for level in levels])},
+            {
+                name: parallel([(share, pair.get(name, pair["x1"])) for pair in pairs])
+                for name in (("third", "x1") if len(levels) > 1 else ("x1",))
+            },
+            self.eps0,
+            self,
         )
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        return [Shuffle(self.source, n)]
 
 
 @dataclass(frozen=True)
-class SeparateHistograms(Protocol):
+class SeparateHistograms(Subject):
     """The same queries without sampling: each level has its own share of the users.
 
     ⌊n/log₂ d⌋ users report on a level of ``nodes`` nodes by randomized response, and only they hide
@@ -113,14 +116,15 @@ class SeparateHistograms(Protocol):
         covers_all = "nodes = 2 has answers that cover all users"
         return f"These answers cover {self.covered} only: {covers_all}." if self.covered else ""
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return the randomized response of the level."""
-        return (Candidate(KRR(self.nodes, self.eps0).blanket()),)
+    @cached_property
+    def source(self) -> Source:
+        """What one report tells: randomized response of the level's nodes."""
+        response = KRR(self.nodes, self.eps0)
+        return GivenSource({"": response.blanket()}, response.dataset_pairs(), self.eps0, self)
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return the pairs whose others hold a third node, or the victim's second one."""
-        pairs = KRR(self.nodes, self.eps0).dataset_pairs()
-        return tuple(Candidate(pair, others=name) for name, pair in pairs.items())
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        return [Shuffle(self.source, self.draws(n))]
 
     def draws(self, n: int) -> int:
         """Return the number of users of one level; raise `InfeasibleError` if it is 0."""
@@ -133,7 +137,7 @@ class SeparateHistograms(Protocol):
 
 
 @dataclass(frozen=True)
-class DecisionTrees(Protocol):
+class DecisionTrees(Subject):
     """``trees`` trees of ``height`` levels, one after the other, over binary ``attributes``.
 
     At level h = 0, 1, …, each of the d − h remaining attributes is counted in all 2^h nodes by one
@@ -156,24 +160,28 @@ class DecisionTrees(Protocol):
         validation.whole("messages", self.messages, minimum=2)
         validation.whole("trees", self.trees, minimum=1)
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Raise ValueError: the parts have candidates."""
-        raise ValueError("trees take several shuffles: ask their parts")
-
-    def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """Return the queries of each level."""
-        return tuple(
-            Shuffles(
+    @cached_property
+    def queries(self) -> list[tuple[BallsIntoBins, int]]:
+        """A query of each level, and how many such there are."""
+        return [
+            (
                 BallsIntoBins(bins=2 ** (level + 1), blankets=self.messages - 1),
-                n,
                 self.trees * (self.attributes - level),
             )
             for level in range(self.height)
-        )
+        ]
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """Return the queries of each level."""
+        return [
+            shuffle._replace(times=times)
+            for query, times in self.queries
+            for shuffle in query.shuffles(n)
+        ]
 
 
 @dataclass(frozen=True)
-class CoordinateSums(Protocol):
+class CoordinateSums(Subject):
     """Users send bit vectors by RAPPOR or OUE, and the observer sees the sum of each coordinate.
 
     Given all values, the bits are independent of each other, and so are the sums. If the victim's
@@ -206,26 +214,22 @@ class CoordinateSums(Protocol):
             return ""
         return "The lower bound holds for three values or more: for two, set domain_size to 2."
 
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Raise ValueError: the parts have candidates."""
-        raise ValueError("the sums are several shuffles: ask their parts")
+    @cached_property
+    def bits(self) -> tuple[Randomizer, Randomizer]:
+        """The bits of the coordinates x₁⁰ and x₁¹."""
+        return Bit(self.randomizer, "x0"), Bit(self.randomizer, "x1")
 
-    def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """Return the sums of the coordinates x₁⁰ and x₁¹."""
-        return tuple(Shuffles(SingleReport(bit), n, 1) for bit, *_ in self.upper_rounds(n))
-
-    def upper_rounds(self, n: int, rounds: int = 1) -> list[tuple[Randomizer, int, int]]:
-        """Return an upper bound of `rounds` aggregations of n users, as `compose` takes it."""
-        return [(_Bit(self.randomizer, coordinate), n, rounds) for coordinate in ("x0", "x1")]
-
-    def lower_rounds(self, n: int, rounds: int = 1) -> dict[str, list[RoundTriple]]:
-        """Return lower bounds by the others' input: ``third``, if there is one, and ``x1``."""
-        first, second = (bit.dataset_pairs() for bit, *_ in self.upper_rounds(n))
-        return {name: [(first[name], n, rounds), (second[name], n, rounds)] for name in second}
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """Return the sums of both coordinates; in both, the others hold the same value."""
+        first, second = (bit.dataset_pairs() for bit in self.bits)
+        return [
+            Shuffle(source_of(bit), n, pairs=[(name, pairs[name]) for name in second])
+            for bit, pairs in zip(self.bits, (first, second), strict=True)
+        ]
 
 
 @dataclass(frozen=True)
-class _Bit(Randomizer):
+class Bit(Randomizer):
     """The bit of ``coordinate`` ``x0`` or ``x1``, which tells whether the value is that one."""
 
     vector: BitVectorRandomizer

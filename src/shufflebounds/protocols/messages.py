@@ -18,8 +18,10 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import OverN
-from shufflebounds.protocols.base import Candidate, InfeasibleError, MultiMessage, Ratios
+from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.randomizers.accuracy import Error, SpreadOfShares, of_pure
+from shufflebounds.subjects.base import InfeasibleError
+from shufflebounds.subjects.ratios import Ratios
 
 # Factor that rounds the authors' formulas up, with room to spare.
 _ROUND_UP = 1.0 + 2.0**-46
@@ -60,9 +62,9 @@ class BallsIntoBins(MultiMessage):
         a, b, c = masses.T
         return Decomposition(a, b, c, MASSES_ERR).merge()
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
+    def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the same pair: if all others hold x₁¹, their balls in its bins can be left out."""
-        return (Candidate(self.decomposition(), others="x1"),)
+        return {"x1": self.worst_pair}
 
     def error(self, n: int) -> Error:
         """Return the error of a histogram of values that are the bins (docs/accuracy.md).
@@ -138,9 +140,9 @@ class BinarySum(MultiMessage):
         coins = np.array([1.0 - self.coin, self.coin])
         return Decomposition(np.array([1.0, 0.0]), np.array([0.0, 1.0]), coins, MASSES_ERR)
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
+    def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the same pair: the observer who knows the others' bits can leave them out."""
-        return (Candidate(self.decomposition(), others="x1"),)
+        return {"x1": self.worst_pair}
 
     def ratios(self) -> Ratios:
         """Return the ratios of Wang et al.: one q for both bits, too large for a biased coin."""
@@ -189,9 +191,23 @@ class CheuZhilyaev(MultiMessage):
         """Return the error of a histogram of so many values, from n users."""
         return self.spread(values).error(validation.users(n), None)
 
-    def of_lower_bounds(self) -> CheuZhilyaev:
-        """Return the protocol with the bits that are alike in the others' messages and blankets."""
-        return _OthersLikeBlankets(self.flip, self.domain_size, blankets=self.blankets)
+    def dataset_pairs(self) -> dict[str, Decomposition]:
+        """Return the pair of the bits that have one law in blankets and in the others' messages.
+
+        These are the bits of both of the victim's values if the others hold a third value, and the
+        bit of x₁⁰ if they hold x₁¹. Dropping the other bits is post-processing, so that both give
+        lower bounds.
+        """
+        if self.domain_size is not None and self.domain_size > 2:
+            return {"third": self.worst_pair}
+        f, g = self.flip, 1.0 - self.flip
+        like_blankets = np.array([f, g])
+        bit = Decomposition(np.array([g, f]), like_blankets, like_blankets, MASSES_ERR)
+        return {"x1": bit}
+
+    def lower_draws(self, n: int) -> int:
+        """Return the number of all messages: the victim's, the others' and all blankets."""
+        return self.draws(n) + n - 1
 
     def ratios(self) -> Ratios:
         """Return the ratios of the two bits that differ between the victim's values."""
@@ -207,29 +223,6 @@ class CheuZhilyaev(MultiMessage):
         noise = (self.draws(n) - 1) * self.flip * (1.0 - self.flip)
         squared = 6.6 * (math.log(4.0) - math.log(delta)) / noise * _ROUND_UP
         return 2.0 * math.atanh(math.sqrt(squared)) * _ROUND_UP if squared < 1.0 - 1e-9 else None
-
-
-@dataclass(frozen=True)
-class _OthersLikeBlankets(CheuZhilyaev):
-    """The bits that have one law in blankets and in the messages of all other users.
-
-    These are the bits of both of the victim's values if the others hold a third value, and the bit
-    of x₁⁰ if they hold x₁¹. Dropping the other bits is post-processing, so that both give lower
-    bounds.
-    """
-
-    def lower_candidates(self) -> tuple[Candidate, ...]:
-        """Return the pair of the victim's message among those of n − 1 others and all blankets."""
-        if self.domain_size is not None and self.domain_size > 2:
-            return (Candidate(self.decomposition(), others="third"),)
-        f, g = self.flip, 1.0 - self.flip
-        like_blankets = np.array([f, g])
-        bit = Decomposition(np.array([g, f]), like_blankets, like_blankets, MASSES_ERR)
-        return (Candidate(bit, others="x1"),)
-
-    def draws(self, n: int) -> int:
-        """Return the number of all messages: the victim's, the others' and all blankets."""
-        return super().draws(n) + n - 1
 
 
 def designed_cheu_zhilyaev(
@@ -305,9 +298,9 @@ class Dump(MultiMessage):
         """Return the error of a histogram of the values, from n users."""
         return self.spread().error(validation.users(n), None)
 
-    def lower_candidates(self) -> tuple[Candidate, ...]:
+    def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the same pair for pureDUMP, where others who hold x₁¹ send it; else no pair."""
-        return () if self.flip else (Candidate(self.decomposition(), others="x1"),)
+        return {} if self.flip else {"x1": self.worst_pair}
 
     def ratios(self) -> Ratios:
         """Return the ratios of the victim's value, another value and a dummy."""

@@ -18,7 +18,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
 from shufflebounds.protocols.any_mechanism import AnyMechanism
-from shufflebounds.protocols.base import Calibrated, Protocol, SingleReport
+from shufflebounds.protocols.base import Calibrated
 from shufflebounds.protocols.histograms import (
     DecisionTrees,
     HierarchicalHistogram,
@@ -30,6 +30,8 @@ from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, NamedDescription, require_arguments
 from shufflebounds.randomizers.joint import repeated
+from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Entry:
         A function of the same arguments that returns n, if n follows from them.
     """
 
-    make: Callable[..., Protocol]
+    make: Callable[..., Subject]
     label: str
     needs: tuple[str, ...] = ()
     users: Callable[..., int] | None = None
@@ -136,16 +138,16 @@ class ReportDescription:
         """Paths of the files that the mechanism is read from."""
         return self.mechanism.files
 
-    def protocol(self, setting: Setting, distance: int | None = None) -> SingleReport:
+    def protocol(self, setting: Setting, distance: int | None = None) -> Reports:
         """Return the protocol at the setting's ε₀, that of all that a user sends (natural log)."""
         if self.mechanism.has_own_eps0:
             own = self._repeated_at_own_eps0
             if isinstance(setting.delta, float):
                 own = own.for_delta(setting.delta / (setting.rounds or 1))
-            return SingleReport(own, None, distance)
+            return Reports(own, None, distance)
         eps0 = setting.require("eps0")
         randomizer = self.mechanism.randomizer(eps0 / self.k_joint)
-        return SingleReport(repeated(randomizer, self.k_joint), eps0, distance)
+        return Reports(repeated(randomizer, self.k_joint), eps0, distance)
 
     @cached_property
     def _repeated_at_own_eps0(self) -> Randomizer:
@@ -211,7 +213,7 @@ class ProtocolDescription(NamedDescription):
         """Itself, whose ``str`` is the name in tables."""
         return self
 
-    def protocol(self, setting: Setting, distance: int | None = None) -> Protocol:
+    def protocol(self, setting: Setting, distance: int | None = None) -> Subject:
         """Return the protocol at a setting; raise ValueError for a distance."""
         if distance is not None:
             raise ValueError(
@@ -255,13 +257,3 @@ def parse(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
 def types() -> list[str]:
     """Return the types that a mapping may have."""
     return [*description.types(), *PROTOCOLS]
-
-
-# Deprecated name of `ReportDescription`.
-Reports = ReportDescription
-# Deprecated name of `ProtocolDescription`.
-Messages = ProtocolDescription
-# Deprecated name of `SentDescription`.
-Sent: TypeAlias = SentDescription
-# Deprecated name of `UnnamedRandomizer`.
-AsGiven = UnnamedRandomizer

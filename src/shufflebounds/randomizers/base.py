@@ -123,6 +123,15 @@ class Randomizer(ABC):
         """
         return {"": self.blanket()} if self.by_matrix is None else self.by_matrix.blankets()
 
+    @property
+    def coordinates(self) -> str:
+        """The coordinates of a report, such as ``1 2 3`` of a joint."""
+        return "1"
+
+    def named_blanket(self, name: str) -> tuple[str, str]:
+        """Split a name of `blankets` into the coordinates that differ and the two inputs."""
+        return self.coordinates, name
+
     @cached_property
     def by_matrix(self) -> Randomizer | None:
         """The randomizer of the ``matrix()``, whose pairs of inputs and datasets bound this one.

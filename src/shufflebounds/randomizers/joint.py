@@ -321,6 +321,18 @@ class Joint(Composition):
             return total
         return total if sum(map(Fraction, budgets)) <= total else math.nextafter(total, math.inf)
 
+    @property
+    def coordinates(self) -> str:
+        """See `Randomizer`."""
+        return " ".join(str(i + 1) for i in range(len(self.parts)))
+
+    def named_blanket(self, name: str) -> tuple[str, str]:
+        """See `Randomizer`."""
+        if self.is_alike:
+            return name, ""
+        differing = {x.inputs: x.differing for x in self.patterns()}
+        return differing.get(name, self.coordinates), name
+
     def lacking(self) -> str:
         """See `Composition`."""
         if self.is_alike:

@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds.accounting.accountant import (
+from shufflebounds.questions.accountant import (
     _round_losses_down,
     _split_losses,
     from_profile,
     to_dp_accounting,
     to_renyi_accounting,
 )
-from shufflebounds.accounting.composition import compose
+from shufflebounds.questions.composed import compose
 from shufflebounds.profiles.losses import Losses
 
 COMPOSED = compose([(sb.KRR(10, 4.0).blanket(), 10**4, 30)])
@@ -134,7 +134,7 @@ def test_what_is_no_profile():
 def test_an_accountant_of_shuffles_and_other_events():
     import dp_accounting as dp
 
-    from shufflebounds.accounting.dp_events import Accountant, ShuffleEvent
+    from shufflebounds.questions.dp_events import Accountant, ShuffleEvent
 
     month = dp.SelfComposedDpEvent(ShuffleEvent(sb.KRR(10, 2.0), 10**4), 30)
     ours = sb.epsilon(sb.KRR(10, 2.0), 10**4, 1e-6, rounds=30).upper
@@ -159,7 +159,7 @@ def test_an_accountant_of_shuffles_and_other_events():
 def test_an_event_without_privacy_leaves_none():
     import dp_accounting as dp
 
-    from shufflebounds.accounting.dp_events import Accountant, ShuffleEvent
+    from shufflebounds.questions.dp_events import Accountant, ShuffleEvent
 
     for event in (dp.NonPrivateDpEvent(), dp.GaussianDpEvent(0.0)):
         both = Accountant().compose(ShuffleEvent(sb.KRR(10, 2.0), 10**4), 30).compose(event)
@@ -174,7 +174,7 @@ def test_a_thousand_steps_of_training_among_shuffles():
     import dp_accounting as dp
     from dp_accounting.pld import PLDAccountant
 
-    from shufflebounds.accounting.dp_events import Accountant, ShuffleEvent
+    from shufflebounds.questions.dp_events import Accountant, ShuffleEvent
 
     steps = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0)), 1000)
     alone = PLDAccountant(dp.NeighboringRelation.REPLACE_ONE).compose(steps).get_epsilon(1e-6)

@@ -20,9 +20,9 @@ from shufflebounds import (
     largest_eps0,
     standard_clone,
 )
-from shufflebounds.accounting import calibration
-from shufflebounds.accounting.calibration import most_rounds
-from shufflebounds.accounting.composition import compose
+from shufflebounds.questions import calibration
+from shufflebounds.questions.searches import most_rounds
+from shufflebounds.questions.composed import compose
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
 

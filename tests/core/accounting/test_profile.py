@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import decompositions, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.profile import SampledProfile, advantage, profile
+from shufflebounds.questions.profile import SampledProfile, advantage, profile
 
 
 @given(st.data(), st.integers(1, 3))

@@ -9,7 +9,7 @@ import shuffles
 from test_curves_of_mechanisms import each_channel, renyi_of
 
 import shufflebounds as sb
-from shufflebounds.accounting.renyi_conversion import least_epsilon
+from shufflebounds.questions.renyi_conversion import least_epsilon
 
 
 def formula(order, loss, delta):

@@ -16,9 +16,9 @@ from scipy.stats import binom
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting import round as round_module
-from shufflebounds.accounting.composition import compose
-from shufflebounds.accounting.round import fewer_kinds, joined
+from shufflebounds.questions import round as round_module
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.round import fewer_kinds, joined
 from shufflebounds.core.enclosure import WorkError, reached
 from shufflebounds.core.work import budget
 from shufflebounds.profiles import rounds as rounds_module
@@ -235,7 +235,7 @@ def test_the_error_of_several_points_has_the_enclosures_of_all(monkeypatch):
             return sb.Enclosure(1.0, 1.0)
         raise sb.PrecisionError(f"n = {n} is too wide", sb.Enclosure(0.0, float(n)))
 
-    monkeypatch.setattr("shufflebounds.accounting.questions.Composed.epsilon", too_wide)
+    monkeypatch.setattr("shufflebounds.questions.answers.Composed.epsilon", too_wide)
     blanket = sb.KRR(10, 2.0).blanket()
     with pytest.raises(sb.PrecisionError, match="n = 20 is too wide") as error:
         sb.epsilon(blanket, [10, 20, 30], 1e-6, rounds=2)

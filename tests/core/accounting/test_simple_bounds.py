@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.accounting.profile import SampledProfile
+from shufflebounds.questions.profile import SampledProfile
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.work import BUDGET, spend

@@ -12,9 +12,9 @@ import pytest
 from repository import ROOT
 
 import shufflebounds as sb
-from shufflebounds.accounting import deployment as module
-from shufflebounds.accounting import deployment_description as description
-from shufflebounds.accounting import round as round_module
+from shufflebounds.questions import deployment as module
+from shufflebounds.questions import deployment_description as description
+from shufflebounds.questions import round as round_module
 
 EPS0 = 1.0
 KEEP = math.exp(EPS0) / (1.0 + math.exp(EPS0))

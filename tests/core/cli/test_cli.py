@@ -40,7 +40,7 @@ from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
-from shufflebounds.protocols.registry import Reports
+from shufflebounds.protocols.registry import ReportDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
 
@@ -427,7 +427,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     """As where the engine cannot tell D from δ over a range of the answer."""
     name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
     monkeypatch.setattr(
-        f"shufflebounds.accounting.calibration.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
+        f"shufflebounds.questions.searches.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
     )
     options = {
         "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
@@ -444,7 +444,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
 def test_searches_are_held_to_the_width_that_is_asked_for(monkeypatch):
     """As wide as here, the default lets pass what a narrower one does not."""
     found = Enclosure(1000, 1005)
-    monkeypatch.setattr("shufflebounds.accounting.calibration.most_rounds", lambda *_, **__: found)
+    monkeypatch.setattr("shufflebounds.questions.searches.most_rounds", lambda *_, **__: found)
     options = ("rounds", *AT_4, "--eps", "2", "--delta", "1e-6", "--json")
     assert run(*options).exit_code == 0
     assert run(*options, "--rtol", "1e-3").exit_code == 3
@@ -513,7 +513,7 @@ def test_a_curve_is_the_table_of_the_library():
     for bound in ("lower", "blanket_bennett"):
         specification = Specification(
             BOUNDS[bound],
-            Reports(Mechanism("krr", (("k", 10),))),
+            ReportDescription(Mechanism("krr", (("k", 10),))),
             Setting(eps0=4.0, delta=1e-6),
             Axis("n", Grid(1000, 10_000, 11)),
             numerics=Numerics(rtol=1e-4),

@@ -24,7 +24,7 @@ from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.plotting.looks import DOTTED
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols.base import GenericReports
-from shufflebounds.protocols.registry import Messages
+from shufflebounds.protocols.registry import ProtocolDescription
 
 KRR = ("--mechanism", "krr", "--k", 4)
 POINTS = ("--delta", 1e-6, "--points", 2, "--start", 1000, "--stop", 4000)
@@ -128,7 +128,7 @@ def test_protocols_say_what_remains(protocol, remains, tmp_path):
 def test_a_bound_says_itself_that_it_looks_at_shuffles(monkeypatch):
     """A bound of another package needs no entry in the command line."""
     closed_form = replace(BOUNDS["blanket_best"], name="mine")
-    sums = Scenario(mechanism=Messages("coordinate_sums", (("bits", "oue"),)), eps0=1.0, n=100)
+    sums = Scenario(mechanism=ProtocolDescription("coordinate_sums", (("bits", "oue"),)), eps0=1.0, n=100)
     for is_of_shuffles in (False, True):
         mine = replace(closed_form, is_of_shuffles=is_of_shuffles)
         monkeypatch.setattr(scenario, "BOUNDS", {**BOUNDS, "mine": mine})
@@ -232,7 +232,7 @@ def test_the_curve_of_any_mechanism_is_the_stronger_clone(monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     from shufflebounds.cli.curve import _computed_curves
 
-    asked = Scenario(mechanism=Messages("any", ()), eps0=2.0)
+    asked = Scenario(mechanism=ProtocolDescription("any", ()), eps0=2.0)
     axis = Axis("n", Grid(1000, 2000, 2, "geometric"))
     computed = _computed_curves(asked, axis, "epsilon", (), 1e-4, {"delta": 1e-6}, "any")
     labels = [curve.specification.bound.label for curve in computed]

@@ -8,7 +8,7 @@ import pytest
 from commands import answer, run, succeed
 
 import shufflebounds as sb
-from shufflebounds.accounting.training import Training
+from shufflebounds.questions.training import Training
 from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.core.enclosure import PrecisionError
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import decompositions, examples
 
 import shufflebounds as sb
-from shufflebounds.accounting.renyi import renyi
+from shufflebounds.questions.renyi import renyi
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import log_divergence, log_divergences
 from shufflebounds.divergence.moments import log_fall, log_rise

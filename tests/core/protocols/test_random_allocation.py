@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import shufflebounds as sb
-from shufflebounds.accounting import cells, composition
-from shufflebounds.accounting.accountant import to_dp_accounting, to_renyi_accounting
+from shufflebounds.questions import cells, composition
+from shufflebounds.questions.accountant import to_dp_accounting, to_renyi_accounting
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.randomizers.gaussian_cells import (

@@ -9,7 +9,7 @@ import pytest
 import shuffles
 
 import shufflebounds as sb
-from shufflebounds.accounting.round import affordable_suprema
+from shufflebounds.questions.round import affordable_suprema
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, from_channel, pairs_of_channel

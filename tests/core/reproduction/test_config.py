@@ -21,7 +21,7 @@ from shufflebounds.curves.plotting.layout import Print
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import Reports
+from shufflebounds.protocols.registry import ReportDescription
 from shufflebounds.randomizers.description import Mechanism
 
 
@@ -189,7 +189,7 @@ def test_every_curve_is_planned_once_and_gets_its_own_specification():
     found = paper.curves[CurveName("krr10", "low", "joint2")]
     assert found == Specification(
         bound=BOUNDS["blanket"],
-        reports=Reports(Mechanism("krr", (("k", 10),)), k_joint=2),
+        reports=ReportDescription(Mechanism("krr", (("k", 10),)), k_joint=2),
         setting=Setting(eps0=0.5, delta=1e-6),
         axis=Axis("n", Grid(100, 1000, 3)),
         numerics=Numerics(1e-3),

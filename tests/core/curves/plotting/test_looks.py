@@ -25,7 +25,7 @@ from shufflebounds.curves.plotting.looks import (
     mechanism_look,
 )
 from shufflebounds.curves.plotting.sheets import SMALLEST_DELTA
-from shufflebounds.protocols.registry import PROTOCOLS, Messages
+from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
 from shufflebounds.randomizers.registry import mechanism_names
 
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
@@ -292,7 +292,7 @@ def test_every_image_names_its_mechanisms_and_settings(paper, name):
                     if key in curve.setting.given():
                         assert f"${symbol}$ = " in ", ".join(panel.setting)
                 if not panel.subject and curve.bound.knows_mechanism:
-                    if isinstance(curve.reports, Messages):
+                    if isinstance(curve.reports, ProtocolDescription):
                         # Lines name what is calibrated.
                         own = PROTOCOLS[curve.reports.type].label
                         told = f"{layout.title} {layout.source}".lower()

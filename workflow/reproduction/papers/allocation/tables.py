@@ -18,9 +18,9 @@ import pandas as pd
 from reproduction.papers.allocation import Allocations
 from reproduction.papers.pages import Page
 from reproduction.papers.tables import Context, TableCode
-from shufflebounds.accounting.composition import Composed
-from shufflebounds.accounting.round import Round
-from shufflebounds.accounting.training import Training
+from shufflebounds.questions.composed import Composed
+from shufflebounds.questions.round import Round
+from shufflebounds.questions.training import Training
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, outward, reached
 from shufflebounds.curves.plotting.layout import Line

@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
 from reproduction.papers.tables import Context
-from shufflebounds.accounting import questions
+from shufflebounds.questions import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure

@@ -37,8 +37,8 @@ from reproduction.papers.points import (
     smallest,
 )
 from reproduction.papers.su2026.algorithm7 import as_printed
-from shufflebounds.accounting.questions import epsilon
-from shufflebounds.accounting.worst_dataset import worst_dataset as enumerated
+from shufflebounds.questions.answers import epsilon
+from shufflebounds.questions.worst_dataset import worst_dataset as enumerated
 from shufflebounds.core.clones import standard_clone
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer

@@ -20,7 +20,7 @@ import pandas as pd
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import Hierarchy
 from reproduction.papers.tables import Context
-from shufflebounds.accounting import questions
+from shufflebounds.questions import questions
 from shufflebounds.bounds.clones import coarsened_clone
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.enclosure import Enclosure

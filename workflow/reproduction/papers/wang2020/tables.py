@@ -18,7 +18,7 @@ import pandas as pd
 from reproduction.papers.pages import Page, Row
 from reproduction.papers.tables import Context, TableCode
 from reproduction.papers.wang2020 import Calibrations
-from shufflebounds.accounting.questions import epsilon
+from shufflebounds.questions.answers import epsilon
 from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line

@@ -27,7 +27,7 @@ from reproduction.papers.points import (
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed, general_pair
 from reproduction.papers.wang2024.general_pair import PRINTED
-from shufflebounds.accounting import questions
+from shufflebounds.questions import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.clones import stronger_clone

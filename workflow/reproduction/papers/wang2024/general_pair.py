@@ -23,7 +23,7 @@ from scipy import special, stats
 from reproduction.papers.pages import Column, Page, Row, safe
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed
-from shufflebounds.accounting import questions
+from shufflebounds.questions import questions
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.setting import Setting
 

@@ -22,7 +22,7 @@ from scipy import stats
 
 from reproduction.papers.judging import Judgement, Measure, judge_cases, percentage
 from reproduction.papers.points import Evidence
-from shufflebounds.accounting.questions import epsilon
+from shufflebounds.questions.answers import epsilon
 from shufflebounds.bounds.variation_ratio import published_vector_bits
 
 # The counterexample: bits of a vector, the probability that one is kept, and e^ε.

@@ -15,8 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from shufflebounds.accounting.composition import Composed
-from shufflebounds.accounting.deployment_description import (
+from shufflebounds.core import validation
+from shufflebounds.core.enclosure import Enclosure, WorkError
+from shufflebounds.core.progress import steps
+from shufflebounds.core.words import counted
+from shufflebounds.core.work import BUDGET, budget
+from shufflebounds.profiles.rounds import Rounds, RoundTarget, Sums
+from shufflebounds.questions.deployment_description import (
     DailyReport,
     Days,
     DaysError,
@@ -25,14 +30,10 @@ from shufflebounds.accounting.deployment_description import (
     read_days,
     read_description,
 )
-from shufflebounds.accounting.round import Round, fewer_kinds, joined
-from shufflebounds.core import validation
-from shufflebounds.core.enclosure import Enclosure, WorkError
-from shufflebounds.core.progress import steps
-from shufflebounds.core.words import counted
-from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.rounds import Sums
+from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, round_kinds
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.subjects.base import Shuffle
+from shufflebounds.subjects.reports import source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ class SentReport(NamedTuple):
 
     report: DailyReport
     randomizer: Randomizer
-    rounds: tuple[Round, ...]
+    rounds: tuple[Shuffle, ...]
 
     @property
     def shuffles(self) -> int:
@@ -62,7 +63,7 @@ class SentReport(NamedTuple):
     @property
     def fewest_users(self) -> int:
         """The smallest number of users that upper bounds count on."""
-        return min(round_.n for round_ in self.rounds)
+        return min(round_.draws for round_ in self.rounds)
 
 
 class SentReports:
@@ -76,9 +77,14 @@ class SentReports:
         self._sums: dict[float, Sums] = {}
 
     @cached_property
-    def composed(self) -> Composed:
-        """The rounds of all reports, joined."""
-        return Composed(fewer_kinds(x for part in self.parts for x in part.rounds))
+    def shuffles(self) -> list[Shuffle]:
+        """The shuffles of all reports and days."""
+        return [x for part in self.parts for x in part.rounds]
+
+    @cached_property
+    def kinds(self) -> list[JoinedShuffles]:
+        """The same, joined."""
+        return fewer_kinds(self.shuffles)
 
     def __iter__(self) -> Iterator[SentReport]:
         return iter(self.parts)
@@ -89,21 +95,20 @@ class SentReports:
     @cached_property
     def is_rounded(self) -> bool:
         """Whether numbers of users are rounded, down for claims and up for lower ends."""
-        rounds = self.composed.rounds
-        return len(rounds) < len(joined(x for part in self.parts for x in part.rounds))
+        return len(self.kinds) < len(joined(self.shuffles))
 
     def epsilon(self, delta: float, parts: Sequence[SentReport], days: int) -> Enclosure:
         """Return the ε of some of the reports on the first days."""
         delta = validation.delta(delta)
         if not parts:
             return Enclosure(0.0, 0.0)
-        kinds = self.composed.kinds
+        kinds = self.kinds
         times = [0] * len(kinds)
         for part in parts:
             for round_ in part.rounds[:days]:
                 # Of the kinds that cover the round, the one with the most users claims least.
                 holders = (i for i, kind in enumerate(kinds) if round_ in kind)
-                times[max(holders, key=lambda i: kinds[i].n)] += round_.times
+                times[max(holders, key=lambda i: kinds[i].shuffle.draws)] += round_.times
         if delta not in self._sums:
             self._sums[delta] = self._sums_at(delta)
         ends = self._sums[delta].epsilon(delta, LOSSES_RTOL, times)
@@ -112,9 +117,10 @@ class SentReports:
 
     def _sums_at(self, delta: float) -> Sums:
         """Return the losses of all kinds of rounds; they hold for any number of rounds."""
-        with suppress(WorkError), budget(BEST_WORK * len(self.composed.rounds)):
-            return self.composed.sums([delta], LOSSES_RTOL)
-        return self.composed.sums([delta], LOSSES_RTOL, best=False)
+        target = RoundTarget(delta, math.nan, LOSSES_RTOL)
+        with suppress(WorkError), budget(BEST_WORK * len(self.kinds)):
+            return Rounds(round_kinds(self.kinds, View.BEST)).sums_for([target])
+        return Rounds(round_kinds(self.kinds, View.SIMPLE)).sums_for([target])
 
 
 class Deployment:
@@ -197,10 +203,11 @@ class Deployment:
         counts = [self.description.honest(group, n) for _, n in self.days]
         for report in group.reports:
             randomizer, times = report.randomizer(), report.times
-            rounds = [Round(randomizer, n, times) for n in counts]
+            source = source_of(randomizer)
+            rounds = [Shuffle(source, n, times) for n in counts]
             if report.needs_no_users:
                 # The answer may stand alone. At best, it hides among the users of the first day.
-                rounds = [Round(randomizer, 1, times, most=counts[0])]
+                rounds = [Shuffle(source, 1, times, lower_draws=counts[0])]
             yield SentReport(report, randomizer, tuple(rounds[: 1 if report.is_memoized else None]))
 
     @cached_property

@@ -15,22 +15,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.round import content_key
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.losses import Losses, losses_above
-from shufflebounds.profiles.renyi import RenyiPair
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.questions.answers import Sent
+from shufflebounds.questions.composed import ANY_N, Composed, compose
+from shufflebounds.questions.plan import BLANKETS, Plan
+from shufflebounds.questions.renyi import RoundDivergences
+from shufflebounds.subjects.reports import subject_of
 
 # Relative width of ε of the losses that are converted to dp_accounting.
 _CONVERTED_RTOL = 1e-3
 # The same for epochs of training. The export is within a percent, and takes four times as long
 # with 0.01.
 _EPOCHS_RTOL = 0.05
+# Relative width of Rényi divergences that are exported.
+_RENYI_RTOL = 1e-3
 # `from_profile` stops enlarging its grid of ε once the grid has more points than this.
 _MAX_GRID_POINTS = 200_000
 
@@ -53,9 +56,7 @@ class ShuffleAccountant:
     """
 
     def __init__(self) -> None:
-        self._rounds: dict[
-            tuple, tuple[Decomposition | Randomizer | tuple[Decomposition, ...], int, int]
-        ] = {}
+        self._rounds: dict[tuple, tuple[Sent | tuple[Decomposition, ...], int, int]] = {}
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{times} × n = {n}" for _, n, times in self._rounds.values())
@@ -63,7 +64,7 @@ class ShuffleAccountant:
 
     def compose(
         self,
-        decomposition: Decomposition | Randomizer | Iterable[Decomposition],
+        decomposition: Sent | Iterable[Decomposition],
         n: int,
         rounds: int = 1,
     ) -> Self:
@@ -92,7 +93,8 @@ class ShuffleAccountant:
         mechanism = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
         rounds = validation.rounds(rounds)
-        key = (*_identity(mechanism), n)
+        keys = (shuffle.source.key for shuffle in subject_of(mechanism).shuffles(n))
+        key = (*keys, n)
         earlier_rounds = self._rounds[key][2] if key in self._rounds else 0
         new_ledger = {**self._rounds, key: (mechanism, n, earlier_rounds + rounds)}
         compose(new_ledger.values())
@@ -102,7 +104,7 @@ class ShuffleAccountant:
     @property
     def rounds(
         self,
-    ) -> list[tuple[Decomposition | Randomizer | tuple[Decomposition, ...], int, int]]:
+    ) -> list[tuple[Sent | tuple[Decomposition, ...], int, int]]:
         """The rounds as `shufflebounds.compose` takes them: mechanism, n and number of rounds."""
         return list(self._rounds.values())
 
@@ -124,26 +126,19 @@ class ShuffleAccountant:
         Returns
         -------
         float
-            ε ≥ 0 (natural log), rounded up.
+            ε ≥ 0 (natural log), rounded up. It is inf if outputs that give the victim's value away
+            are more probable than δ.
 
         Raises
         ------
         ValueError
-            For a δ outside this range, and for a δ below the probability of outputs that give the
-            victim's value away.
+            For a δ outside this range.
         """
         target_delta = validation.delta(target_delta)
         if not self._rounds:
             return 0.0
-        composed = self.composed
-        limit = composed.delta_limit()
-        if limit > target_delta:
-            raise ValueError(
-                f"target_delta must be above {limit:.6g}, the probability of outputs that give a "
-                f"value away, got {target_delta!r}"
-            )
         # The upper end holds however wide the enclosure is.
-        return reached(partial(composed.epsilon, target_delta)).upper
+        return reached(partial(self.composed.epsilon, target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the smallest δ that you can claim at ε; 0 before the first round.
@@ -167,14 +162,6 @@ class ShuffleAccountant:
         if not self._rounds:
             return 0.0
         return reached(partial(self.composed.delta, target_epsilon)).upper
-
-
-def _identity(mechanism: Decomposition | Randomizer | tuple[Decomposition, ...]) -> tuple:
-    """Return a key, equal for equal mechanisms; raise ValueError for anything else."""
-    if isinstance(mechanism, Randomizer):
-        return (mechanism,)
-    decompositions = mechanism if isinstance(mechanism, tuple) else (mechanism,)
-    return tuple(content_key(require("decomposition", x)) for x in decompositions)
 
 
 def from_profile(
@@ -264,10 +251,10 @@ def to_dp_accounting(
         If `pessimistic` is False and no optimistic pair was found.
     """
     interval, smallest = _validate_interval(interval), validation.delta(smallest)
-    if composed.epochs and not pessimistic:
+    is_ordered = composed.is_ordered
+    if is_ordered and not pessimistic:
         raise ValueError("pessimistic must be True for epochs of training, got False")
-    made = composed.made_for_curve(smallest)
-    sums = made.sums_of_curve(smallest, _EPOCHS_RTOL if composed.epochs else _CONVERTED_RTOL)
+    sums = composed.losses(smallest, _EPOCHS_RTOL if is_ordered else _CONVERTED_RTOL)
     loss_sums = sums.upper() if pessimistic else sums.lower()
     if not loss_sums:
         raise ArithmeticError("no optimistic pair was found for these rounds")
@@ -283,7 +270,7 @@ def to_dp_accounting(
     total = None
     # The first sum is enough, unless there are epochs: it serves both orders, or it is that of the
     # order (a, b). With epochs, the first one is that of removing an example.
-    orders = [loss_sum.rounds for loss_sum in loss_sums[: 2 if composed.epochs else 1]]
+    orders = [loss_sum.rounds for loss_sum in loss_sums[: 2 if is_ordered else 1]]
     for laws in zip(*orders, strict=True):
         distribution = pld.PrivacyLossDistribution(*(lattice_law(law) for law, _ in laws))
         times = laws[0][1]
@@ -328,11 +315,8 @@ def to_renyi_accounting(
     alpha = np.array([validation.order(order) for order in np.atleast_1d(orders).tolist()])
     if not alpha.size:
         raise ValueError("orders must be one or more, got none")
-    total = np.zeros(alpha.shape)
-    for round_ in composed.rounds:
-        ends = [RenyiPair(part, round_.n).bounds(alpha, 1e-3)[1] for part in round_.decompositions]
-        total += round_.times * np.max(ends, axis=0)
-    return alpha, total * (1.0 + 4.0 * U * (1 + len(composed.rounds)))
+    divergences = RoundDivergences.of(Plan(composed.schedule, make=BLANKETS), ANY_N)
+    return alpha, divergences.bounds(alpha, _RENYI_RTOL).upper
 
 
 def _validate_interval(value: float) -> float:

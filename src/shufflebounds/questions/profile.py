@@ -10,19 +10,20 @@ from functools import cached_property
 
 import numpy as np
 
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
 from shufflebounds.profiles.losses import UNDERFLOW_ERR, CurveBounds, Lines
+from shufflebounds.profiles.profile import Profile
 from shufflebounds.profiles.root_search import LARGEST_EPS
-from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
+from shufflebounds.questions.answers import Sent
+from shufflebounds.questions.answers import delta as delta_of
+from shufflebounds.questions.plan import Plan
+from shufflebounds.subjects.base import Aim
+from shufflebounds.subjects.reports import subject_of
 
 # Largest number of points of a curve.
 _MAX_POINTS = 4000
@@ -287,7 +288,7 @@ class SampledProfile:
 
 @limited
 def profile(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     n: int,
     *,
     rounds: int = 1,
@@ -332,26 +333,43 @@ def profile(
     >>> f"{curve.false_negatives(0.05).lower:.2f}"
     '0.94'
     """
-    is_training = isinstance(decomposition, RandomAllocation)
-    subject = decomposition if is_training else require_mechanism(decomposition)
-    composed = compose([(subject, validation.users(n), rounds)])
-    smallest = validation.delta(smallest)
-    if not 1.0 <= validation.finite("density", density) <= 1000.0:
-        raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
-    if is_training:
-        return _profile_of_rounds(composed.made_for_curve(smallest), smallest, density, _ROUGH)
-    return profile_of_composed(composed, smallest, density)
+    plan = Plan(subject_of(decomposition), validation.rounds(rounds))
+    return sampled_profile(plan, validation.users(n), smallest, density)
 
 
 @limited
-def profile_of_composed(
-    composed: Composed, smallest: float = 1e-12, density: float = 24.0
+def sampled_profile(
+    plan: Plan, n: int, smallest: float = 1e-12, density: float = 24.0
 ) -> SampledProfile:
-    """Enclose δ of all rounds as a curve in ε; the arguments are those of `profile`."""
-    if sum(round_.times for round_ in composed.rounds) > 1:
+    """Enclose δ of all rounds of a plan as a curve in ε, with further arguments of `profile`."""
+    smallest = validation.delta(smallest)
+    if not 1.0 <= validation.finite("density", density) <= 1000.0:
+        raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
+    rtol = _NODE_WIDTH / density**2
+    if plan.has_several_rounds(n):
         rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)
-        return _profile_of_rounds(composed, smallest, density, rtol)
-    return _profile_of_single_round(composed, smallest, density)
+    if plan.subject.most_cells(plan.rounds):
+        rtol = _ROUGH
+    # The cells of several rounds serve many ε.
+    interval = plan.interval([n], Aim(smallest, max(plan.rounds, 2)))
+    step, end = _step(interval.upper, density), interval.upper.end
+    try:
+        lower, upper = (
+            x.prepared(_NEGLECTED * smallest, rtol) for x in (interval.lower, interval.upper)
+        )
+    except WorkError:
+        return _profile(None, step, smallest, 0.0, end)
+
+    def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = np.zeros(eps.size, int)
+        low = lower.at(rows).deltas(eps, rtol).lower
+        high = upper.at(rows).deltas(eps, rtol, floor=low).upper
+        return low if interval.is_attained else np.zeros(eps.size), np.minimum(high, 1.0)
+
+    limit = float(lower.limits[0]) if interval.is_attained else 0.0
+    floor = float(upper.limits[0]) * (1.0 + 1e-6) + smallest
+    end = min(end, plan.subject.pure_eps(plan.rounds))
+    return _profile(ends, step, floor, limit, end)
 
 
 def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -367,51 +385,10 @@ def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[fl
     return low, high
 
 
-def _step(composed: Composed, density: float) -> float:
-    """Return the distance of the points; the sum of normal losses has `density` of them per σ."""
-    variance = 0.0
-    for round_ in composed.kinds:
-        largest = round_.simple.upper.deltas(np.zeros(1), _ROUGH).upper[0]
-        variance += round_.times * 2.0 * math.pi * float(largest) ** 2
-    return round_down(max(math.sqrt(variance), _SMALLEST_SIZE) / density)
-
-
-def _profile_of_single_round(composed: Composed, smallest: float, density: float) -> SampledProfile:
-    """Return the profile of one round up to δ of at most `smallest`."""
-    [round_] = composed.rounds
-    interval, step = round_.best, _step(composed, density)
-    rtol, limit = _NODE_WIDTH / density**2, float(interval.lower.limits[0])
-
-    def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rows = np.zeros(eps.size, int)
-        lower = interval.lower.at(rows).deltas(eps, rtol).lower
-        upper = interval.upper.at(rows).deltas(eps, rtol, floor=lower).upper
-        return lower, upper
-
-    floor = float(interval.upper.limits[0]) * (1.0 + 1e-6) + smallest
-    return _profile(ends, step, floor, limit, composed.largest_loss())
-
-
-def _profile_of_rounds(
-    composed: Composed, smallest: float, density: float, rtol: float
-) -> SampledProfile:
-    """Return the profile of several rounds up to δ of about `smallest`."""
-    step = _step(composed, density)
-    try:
-        sums = composed.sums_of_curve(_NEGLECTED * smallest, rtol)
-        upper_laws, lower_laws = sums.upper(), sums.lower()
-    except WorkError:
-        return _profile(None, step, smallest, 0.0, composed.largest_loss())
-
-    def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
-        lowers = [law.deltas(eps, rtol).lower for law in lower_laws]
-        lower = np.max(lowers, axis=0) if lowers else np.zeros(eps.size)
-        uppers = [law.deltas(eps, rtol).upper for law in upper_laws]
-        return lower, np.minimum(np.max(uppers, axis=0), 1.0)
-
-    limit = max((law.infinite[0] for law in lower_laws), default=0.0)
-    floor = smallest + max(law.infinite[1] for law in upper_laws)
-    return _profile(ends, step, floor, limit, composed.largest_loss())
+def _step(upper: Profile, density: float) -> float:
+    """Return the distance of the points: a standard deviation of the loss has `density`."""
+    estimate = math.exp(min(float(upper.estimates(np.zeros(1))[0]), 0.0))
+    return round_down(max(math.sqrt(2.0 * math.pi) * estimate, _SMALLEST_SIZE) / density)
 
 
 def _profile(
@@ -448,7 +425,7 @@ def _profile(
 
 
 def advantage(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     n: int,
     *,
     rounds: int = 1,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from shufflebounds.accounting.accountant import ShuffleAccountant, from_profile
-from shufflebounds.accounting.composition import compose
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.questions.accountant import ShuffleAccountant, from_profile
+from shufflebounds.questions.composed import compose
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.discrete import KRR
 

@@ -5,36 +5,31 @@ The answer for a mechanism lies between its worst known dataset and its best pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import overload
+from functools import partial
+from typing import ClassVar, overload
 
-import numpy as np
-
-from shufflebounds.accounting.arguments import ArrayOf, is_array_like, paired
-from shufflebounds.accounting.composition import Composed, compose
-from shufflebounds.accounting.one_shuffle import (
-    Quantity,
-    bounds_of,
-    enclosures_of,
-    require_width,
-)
-from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.core import validation
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.work import limited
-from shufflebounds.profiles.mechanism import interval_of
-from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.randomizers.base import Randomizer, made_for_delta, require_mechanism
+from shufflebounds.questions.arguments import ArrayOf, is_array_like, paired
+from shufflebounds.questions.enclose import Quantity
+from shufflebounds.questions.intervals import View, interval_of
+from shufflebounds.questions.plan import Plan
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
+from shufflebounds.subjects.reports import subject_of
 
-ENDS = ("lower", "upper")
+# What a public question takes: what one report tells, or all that users send.
+Sent = Decomposition | Randomizer | Subject
 
 
 # Scalars match both overloads; the first is the more specific.
 @overload
 def epsilon(  # type: ignore[overload-overlap]
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     n: int,
     delta: float,
     *,
@@ -45,7 +40,7 @@ def epsilon(  # type: ignore[overload-overlap]
 
 @overload
 def epsilon(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     n: int | ArrayOf[int],
     delta: float | ArrayOf[float],
     *,
@@ -56,7 +51,7 @@ def epsilon(
 
 @limited
 def epsilon(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     n: int | ArrayOf[int],
     delta: float | ArrayOf[float],
     *,
@@ -119,27 +114,20 @@ def epsilon(
     >>> f"{sb.epsilon(R.blanket(), n=100_000, delta=1e-6).upper:.3f}"
     '0.110'
     """
-    if isinstance(decomposition, RandomAllocation):
-        return _of_training(
-            decomposition, Quantity.EPSILON, ("n", n), ("delta", delta), rounds, rtol
-        )
-    subject = require_mechanism(decomposition)
-    if validation.rounds(rounds) > 1:
-        return _of_rounds(
-            subject, Quantity.EPSILON, n, ("delta", delta, validation.delta), rounds, rtol
-        )
-    is_exact = isinstance(subject, Decomposition) and not is_array_like(delta)
-    check = validation.delta_between if is_exact else _twice(validation.delta)
-    counts, deltas = paired(("n", n, validation.users), ("delta", delta, check))
-    subject = made_for_delta(subject, min(low for low, _ in deltas))
-    enclosures = _enclosures(subject, Quantity.EPSILON, counts, deltas, rtol)
-    return enclosures if is_array_like(n) or is_array_like(delta) else enclosures[0]
+    return _answer(
+        decomposition,
+        Quantity.EPSILON,
+        ("n", n, validation.users),
+        ("delta", delta, validation.delta_between),
+        rounds,
+        rtol,
+    )
 
 
 # Scalars match both overloads; the first is the more specific.
 @overload
 def delta(  # type: ignore[overload-overlap]
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     eps: float,
     n: int,
     *,
@@ -150,7 +138,7 @@ def delta(  # type: ignore[overload-overlap]
 
 @overload
 def delta(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     eps: float | ArrayOf[float],
     n: int | ArrayOf[int],
     *,
@@ -161,7 +149,7 @@ def delta(
 
 @limited
 def delta(
-    decomposition: Decomposition | Randomizer | RandomAllocation,
+    decomposition: Sent,
     eps: float | ArrayOf[float],
     n: int | ArrayOf[int],
     *,
@@ -213,95 +201,31 @@ def delta(
     >>> f"{sb.delta(R, eps=0.0, n=1).upper:.2f}"
     '0.50'
     """
-    if isinstance(decomposition, RandomAllocation):
-        return _of_training(decomposition, Quantity.DELTA, ("n", n), ("eps", eps), rounds, rtol)
-    subject = require_mechanism(decomposition)
-    if validation.rounds(rounds) > 1:
-        return _of_rounds(subject, Quantity.DELTA, n, ("eps", eps, validation.eps), rounds, rtol)
-    is_exact = isinstance(subject, Decomposition) and not is_array_like(eps)
-    check = validation.eps_between if is_exact else _twice(validation.eps)
-    losses, counts = paired(("eps", eps, check), ("n", n, validation.users))
-    enclosures = _enclosures(subject, Quantity.DELTA, counts, losses, rtol)
-    return enclosures if is_array_like(n) or is_array_like(eps) else enclosures[0]
+    return _answer(
+        decomposition,
+        Quantity.DELTA,
+        ("n", n, validation.users),
+        ("eps", eps, validation.eps_between),
+        rounds,
+        rtol,
+    )
 
 
-def _of_rounds(
-    subject: Decomposition | Randomizer,
+def _answer(
+    sent: Sent,
     quantity: Quantity,
-    n: object,
-    at: tuple[str, object, Callable[[object], float]],
+    users: tuple[str, object, Callable[[object], int]],
+    at: tuple[str, object, Callable[[object], tuple[float, float]]],
     rounds: int,
     rtol: float | None,
 ) -> Enclosure | Enclosures:
-    """Return ε or δ of several rounds; `at` has the other argument's name, value and check.
-
-    If some of several points are too wide, the error holds the enclosures of all points.
-    """
-    counts, points = paired(("n", n, validation.users), at)
-    ask = Composed.epsilon if quantity is Quantity.EPSILON else Composed.delta
-    enclosures, errors = [], []
-    for count, point in zip(counts, points, strict=True):
-        try:
-            made = subject
-            if quantity is Quantity.EPSILON:
-                made = made_for_delta(subject, point / rounds)
-            enclosures.append(ask(compose([(made, count, rounds)]), point, rtol=rtol))
-        except PrecisionError as error:
-            errors.append(error)
-            enclosures.append(error.enclosure)
-    if not (is_array_like(n) or is_array_like(at[1])):
-        if errors:
-            raise errors[0]
-        return enclosures[0]
-    every = Enclosures(*(np.array([getattr(x, end) for x in enclosures]) for end in ENDS))
-    if errors:
-        raise PrecisionError(str(errors[0]), every) from errors[0]
-    return every
-
-
-def _of_training(
-    allocation: RandomAllocation,
-    quantity: Quantity,
-    steps: tuple[str, object],
-    at: tuple[str, object],
-    epochs: int,
-    rtol: float | None,
-) -> Enclosure | Enclosures:
-    """Return ε or δ of epochs of training, for names and values of the other arguments."""
-    validation.rounds(epochs)
-    is_epsilon = quantity is Quantity.EPSILON
-    check = validation.delta if is_epsilon else validation.eps
-    counts, points = paired((*steps, validation.users), (*at, check))
-    enclosures = [
-        training_epsilon(allocation, count, point, epochs, rtol)
-        if is_epsilon
-        else training_delta(allocation, count, point, epochs, rtol)
-        for count, point in zip(counts, points, strict=True)
-    ]
-    if not any(is_array_like(value) for _, value in (steps, at)):
-        return enclosures[0]
-    return Enclosures(*(np.array([getattr(x, end) for x in enclosures]) for end in ENDS))
-
-
-def _twice(check: Callable[[object], float]) -> Callable[[object], tuple[float, float]]:
-    """Return a check of floats that gives the same float as both neighbours of the argument."""
-    return lambda value: (check(value),) * 2
-
-
-def _enclosures(
-    subject: Decomposition | Randomizer,
-    quantity: Quantity,
-    counts: Sequence[int],
-    points: Sequence[tuple[float, float]],
-    rtol: float | None,
-) -> Enclosures:
-    """Return enclosures at all points; raise `PrecisionError` if a decomposition's is too wide."""
-    interval = interval_of(subject, np.array([float(count) for count in counts]))
-    enclosures, _ = enclosures_of(interval, quantity, points, rtol)
-    if isinstance(subject, Decomposition):
-        at = [left for left, _ in points]
-        require_width(enclosures, [subject], quantity, counts, at, rtol)
-    return enclosures
+    """Return ε or δ at one point or at several, given names, values and checks of arguments."""
+    plan = Plan(subject_of(sent), validation.rounds(rounds))
+    arguments = (at, users) if quantity is Quantity.DELTA else (users, at)
+    first, second = paired(*arguments)
+    counts, points = (second, first) if quantity is Quantity.DELTA else (first, second)
+    enclosures = plan.answer(quantity, points, counts, rtol).required()
+    return enclosures if is_array_like(users[1]) or is_array_like(at[1]) else enclosures[0]
 
 
 @dataclass(frozen=True)
@@ -313,8 +237,7 @@ class MechanismBounds:
     enclosure
         Two datasets attain ``lower``; ``upper`` is proven for all (docs/proofs/closing-the-gap.md).
     upper_bound
-        The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
-        the stronger clone of ε₀.
+        The bound that is the smallest: ``blanket``, ``all datasets`` or ``stronger clone``.
     others
         What all other users hold at ``lower``, such as ``third``; for compositions also the
         coordinates in which the victim's inputs differ there, unless they differ in all.
@@ -374,10 +297,9 @@ def mechanism_epsilon(
     >>> bounds.upper_bound, f"{bounds.enclosure.upper:.2f}"
     ('all datasets', '0.20')
     """
-    delta, n = validation.delta(delta), validation.users(n)
-    if isinstance(randomizer, Randomizer):
-        randomizer = randomizer.for_delta(delta)
-    return _mechanism_bounds(randomizer, Quantity.EPSILON, n, delta, rtol)
+    return _mechanism_bounds(
+        randomizer, Quantity.EPSILON, validation.users(n), validation.delta(delta), rtol
+    )
 
 
 @limited
@@ -415,8 +337,9 @@ def mechanism_delta(
     >>> f"{bounds.enclosure.upper:.2f}"
     '0.50'
     """
-    eps, n = validation.eps(eps), validation.users(n)
-    return _mechanism_bounds(randomizer, Quantity.DELTA, n, eps, rtol)
+    return _mechanism_bounds(
+        randomizer, Quantity.DELTA, validation.users(n), validation.eps(eps), rtol
+    )
 
 
 def _mechanism_bounds(
@@ -425,7 +348,206 @@ def _mechanism_bounds(
     """Return the bounds of a mechanism at one point; raise ValueError for other types."""
     if not isinstance(randomizer, Randomizer):
         raise ValueError(f"randomizer must be a Randomizer, such as KRR, got {randomizer!r}")
-    interval = interval_of(randomizer, np.array([float(n)]))
-    bounds = bounds_of(interval, quantity, np.array([at]), rtol)
-    [enclosure] = bounds.enclosures()
-    return MechanismBounds(enclosure, str(bounds.upper_names[0]), str(bounds.lower_names[0]))
+    ends = Plan(subject_of(randomizer)).answer(quantity, [(at, at)], [n], rtol)
+    [enclosure] = ends.enclosures()
+    return MechanismBounds(enclosure, str(ends.upper_names[0]), str(ends.lower_names[0]))
+
+
+def worst_epsilon(
+    candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Enclose the largest ε of several decompositions.
+
+    If these are ``R.blankets()``, you can claim the upper end for one round of R. The worst pair
+    depends on n and δ: another pair may be the worst for other n or δ, or for several rounds.
+
+    Parameters
+    ----------
+    candidates
+        Decompositions by name, such as ``R.blankets()``.
+    n
+        Number of users, 1 to 10¹⁵.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the worst candidate, and its ε (natural log); every candidate has D(ε) ≤ δ at
+        ``upper``.
+
+    Raises
+    ------
+    ValueError
+        For no candidates, and for an argument outside these ranges.
+    PrecisionError
+        If the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    >>> name, enclosure = sb.worst_epsilon(R.blankets(), n=10_000, delta=1e-6)
+    >>> name, f"{enclosure.upper:.4f}"
+    ('0 against 2', '0.0649')
+    """
+    return _largest("candidates", candidates, Quantity.EPSILON, n, validation.delta(delta), rtol)
+
+
+def best_lower_epsilon(
+    pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Enclose the largest ε of the most promising pairs of datasets.
+
+    Each pair bounds the mechanism's ε from below, so that every choice is valid. A few pairs are
+    all tried. Of many pairs, E G² and then an estimate decide which are tried.
+
+    Parameters
+    ----------
+    pairs
+        Decompositions by name, such as ``R.dataset_pairs()``.
+    n
+        Number of users, 1 to 10¹⁵.
+    delta
+        Target δ, 10⁻³⁰⁰ ≤ δ < 1.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the best pair, and its ε (natural log); two datasets achieve ``lower``.
+
+    Raises
+    ------
+    ValueError
+        For no pairs, and for an argument outside these ranges.
+    PrecisionError
+        If the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> pairs = sb.KRR(k=10, eps0=4.0).dataset_pairs()
+    >>> name, enclosure = sb.best_lower_epsilon(pairs, n=10_000, delta=1e-6)
+    >>> name, f"{enclosure.lower:.2f}"
+    ('third', '0.38')
+    """
+    return _largest("pairs", pairs, Quantity.EPSILON, n, validation.delta(delta), rtol)
+
+
+def worst_delta(
+    candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Enclose the largest δ of several decompositions.
+
+    You can claim the upper end under the conditions of `worst_epsilon`.
+
+    Parameters
+    ----------
+    candidates
+        Decompositions by name, such as ``R.blankets()``.
+    eps
+        ε ≥ 0 (natural log).
+    n
+        Number of users, 1 to 10¹⁵.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the worst candidate, and its δ; no candidate has more than ``upper``.
+
+    Raises
+    ------
+    ValueError
+        For no candidates, and for an argument outside these ranges.
+    PrecisionError
+        If the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> R = sb.MatrixRandomizer([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6]])
+    >>> name, enclosure = sb.worst_delta(R.blankets(), eps=0.2, n=1000)
+    >>> name, f"{enclosure.upper:.1e}"
+    ('0 against 2', '5.7e-06')
+    """
+    return _largest("candidates", candidates, Quantity.DELTA, n, validation.eps(eps), rtol)
+
+
+def best_lower_delta(
+    pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+) -> tuple[str, Enclosure]:
+    """Enclose the largest δ of the most promising pairs of datasets.
+
+    It selects the pairs in the same way as `best_lower_epsilon`.
+
+    Parameters
+    ----------
+    pairs
+        Decompositions by name, such as ``R.dataset_pairs()``.
+    eps
+        ε ≥ 0 (natural log).
+    n
+        Number of users, 1 to 10¹⁵.
+    rtol
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴.
+
+    Returns
+    -------
+    tuple of str and Enclosure
+        The name of the best pair, and its δ; two datasets achieve ``lower``.
+
+    Raises
+    ------
+    ValueError
+        For no pairs, and for an argument outside these ranges.
+    PrecisionError
+        If the width stays above `rtol`.
+
+    Examples
+    --------
+    >>> pairs = sb.KRR(k=2, eps0=np.log(3.0)).dataset_pairs()
+    >>> name, enclosure = sb.best_lower_delta(pairs, eps=0.0, n=1)
+    >>> name, f"{enclosure.lower:.2f}"
+    ('x1', '0.50')
+    """
+    return _largest("pairs", pairs, Quantity.DELTA, n, validation.eps(eps), rtol)
+
+
+@dataclass(frozen=True, eq=False)
+class _NamedPairs(Subject):
+    """One report per user, of which pairs of laws are given by name."""
+
+    pairs: Mapping[str, Decomposition]
+    eps0: ClassVar[None] = None  # type: ignore[misc]
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        return [Shuffle(GivenSource(self.pairs), n)]
+
+
+def _largest(
+    argument: str,
+    pairs: Mapping[str, Decomposition],
+    quantity: Quantity,
+    n: int,
+    at: float,
+    rtol: float | None,
+) -> tuple[str, Enclosure]:
+    """Return the name and the enclosure of the largest answer, given the name of the argument.
+
+    For ``pairs`` of datasets, those that seem to be smaller than others are left out.
+    """
+    if not isinstance(pairs, Mapping) or not pairs:
+        example = "R.blankets()" if argument == "candidates" else "R.dataset_pairs()"
+        raise ValueError(
+            f"{argument} must be decompositions by name, such as {example}, got {pairs!r}"
+        )
+    for decomposition in pairs.values():
+        require(argument, decomposition)
+    view = View.LOWER if argument == "pairs" else View.BLANKET
+    plan = Plan(_NamedPairs(pairs), make=partial(interval_of, view=view))
+    ends = plan.answer(quantity, [(at, at)], [validation.users(n)], rtol)
+    return str(ends.upper_names[0]), ends.required()[0]

@@ -1,0 +1,343 @@
+"""Several shuffles, one after the other, as an interval of two profiles.
+
+Both ends of an answer come from the same losses (`profiles.rounds`). `Repeated` keeps them for the
+next question, and `interval` gives its two sides as profiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core.enclosure import Enclosure, WorkError
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import MIN_DELTA
+from shufflebounds.core.work import RESERVE, budget
+from shufflebounds.divergence.law import U
+from shufflebounds.profiles.loss_sum import LossSum
+from shufflebounds.profiles.profile import Ends, Interval, Max, Profile, one_or_many
+from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
+
+# Relative width that is asked for when the work budget is spent.
+ROUGH_RTOL = 0.1
+# Share of its width that an enclosure must lose for another choice of nodes to follow.
+LEAST_GAIN = 0.1
+# Factor of the relative width that the first nodes of rounds with one order aim at, such as epochs
+# of training. Estimates of their rare losses are poor; the second choice of nodes mends that.
+FIRST_RTOL_FACTOR = 3.0
+# Relative width to which the ends of single rounds are computed when the work budget is spent.
+SINGLE_RTOL = 1e-4
+# Number of δ for which the losses of a whole curve have nodes.
+CURVE_TARGETS = 5
+# Largest of these δ.
+LARGEST_CURVE_DELTA = 0.1
+
+
+class RoundQuestion(NamedTuple):
+    """A question about many rounds: ε at a δ, or δ at an ε, to a relative width."""
+
+    is_epsilon: bool
+    at: float
+    rtol: float
+
+    def target(self, rtol: float) -> RoundTarget:
+        """Return the question as one that nodes serve."""
+        delta, eps = (self.at, math.nan) if self.is_epsilon else (math.nan, self.at)
+        return RoundTarget(delta, eps, rtol)
+
+    def end(self, loss_sum: LossSum, side: float) -> float:
+        """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
+        if self.is_epsilon:
+            return loss_sum.root(self.at, self.rtol, side)
+        enclosure = loss_sum.delta(self.at, 0.1 * self.rtol)
+        return min(enclosure.upper if side > 0.0 else enclosure.lower, 1.0)
+
+    def of_profile(self, profile: Profile, at: float) -> Ends:
+        """Return the answer for a single round."""
+        point = np.array([at])
+        if self.is_epsilon:
+            return profile.roots(point, SINGLE_RTOL)
+        return profile.deltas(point, SINGLE_RTOL)
+
+
+class RoundAnswer(NamedTuple):
+    """Ends of an answer, and whether closer nodes or more work would bring them closer together."""
+
+    lower: float
+    upper: float
+    is_short: bool
+
+    def narrowed(self, lower: float, upper: float) -> RoundAnswer:
+        """Return the answer with two further ends."""
+        high = min(self.upper, upper)
+        return RoundAnswer(min(max(self.lower, lower), high), high, self.is_short)
+
+    @property
+    def enclosure(self) -> Enclosure:
+        """Both ends."""
+        return Enclosure(self.lower, self.upper)
+
+
+@dataclass(eq=False)
+class Repeated:
+    """Several shuffles of some kinds.
+
+    With ``is_strict``, the requested width counts. Else an answer may be as wide as theory makes
+    it: the pairs of datasets of the lower end need not be the worst ones, nor keep their order.
+    ``reserve`` returns the same shuffles in fewer kinds, with cheap bounds, for the time after the
+    work budget is spent.
+    """
+
+    kinds: Sequence[RoundKind]
+    is_strict: bool = False
+    reserve: Callable[[], Sequence[RoundKind]] | None = None
+
+    def __post_init__(self) -> None:
+        self._answers: dict[tuple[bool, float], tuple[float, RoundAnswer]] = {}
+        self._failures: dict[RoundQuestion, WorkError] = {}
+        self._curve: tuple[tuple[float, float], Sums] | None = None
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """The rounds, whose losses serve all questions so far."""
+        return Rounds(self.kinds)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both ends bound the same number."""
+        return all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in self.kinds)
+
+    @property
+    def times(self) -> int:
+        """The number of shuffles."""
+        return sum(kind.times for kind in self.kinds)
+
+    @cached_property
+    def end(self) -> float:
+        """An ε from which δ is 0: the sum of those of all rounds."""
+        return math.fsum(x.times * x.interval.upper.end for x in self.kinds) * (1.0 + 8.0 * U)
+
+    @cached_property
+    def limit(self) -> float:
+        """A lower bound of δ at every ε, from outputs that only one input can produce."""
+        return self.rounds.delta_limit()
+
+    def answer(self, question: RoundQuestion) -> RoundAnswer:
+        """Return the ends of ε or δ, as close as is asked for or as theory allows.
+
+        If the work budget is spent before, the error holds the ends that were reached.
+        """
+        if question in self._failures:
+            raise self._failures[question]
+        rtol, answer = self._answers.get(question[:2], (math.inf, None))
+        if answer is None or (question.rtol < rtol and (answer.is_short or not self.is_exact)):
+            answer = self._search(question)
+            self._answers[question[:2]] = question.rtol, answer
+        return answer
+
+    def sums_of_curve(self, smallest: float, rtol: float) -> Sums:
+        """Return losses that give ε at every δ from `smallest` on, to about a relative width."""
+        key = smallest, rtol
+        if self._curve is None or self._curve[0] != key:
+            self._curve = key, self._sums_of_curve(smallest, rtol)
+        return self._curve[1]
+
+    def _sums_of_curve(self, smallest: float, rtol: float) -> Sums:
+        largest = max(smallest, LARGEST_CURVE_DELTA)
+        deltas = np.geomspace(smallest, largest, CURVE_TARGETS).tolist()
+        return self.rounds.sums_for([RoundTarget(delta, math.nan, rtol) for delta in deltas])
+
+    def _search(self, question: RoundQuestion) -> RoundAnswer:
+        """Return an answer from closer and closer nodes."""
+        end = self.end if question.is_epsilon else 1.0
+        answer, width = RoundAnswer(0.0, end, True), math.inf
+        try:
+            for sums in self.rounds.sums(question.target(self._first_rtol(question.rtol))):
+                answer = answer.narrowed(*_ends(question, sums))
+                previous, width = width, answer.enclosure.relative_width
+                if self._is_done(question, answer, sums):
+                    return answer._replace(is_short=False)
+                if width > (1.0 - LEAST_GAIN) * previous:
+                    break
+        except WorkError as error:
+            answer = self._with_reserve(question, answer)
+            if answer.enclosure.relative_width > question.rtol:
+                self._failures[question] = WorkError(str(error), answer.enclosure)
+                raise self._failures[question] from None
+            return answer._replace(is_short=False)
+        return self._with_reserve(question, answer)
+
+    def _first_rtol(self, rtol: float) -> float:
+        """Return the relative width that the first choice of nodes aims at."""
+        if not self.is_strict and not all(kind.interval.is_exact for kind in self.kinds):
+            # No width is promised. Many kinds share the work.
+            rtol = min(rtol * math.sqrt(len(self.kinds)), ROUGH_RTOL)
+        return rtol * (FIRST_RTOL_FACTOR if any(x.interval.is_ordered for x in self.kinds) else 1.0)
+
+    def _is_done(self, question: RoundQuestion, answer: RoundAnswer, sums: Sums) -> bool:
+        """Return whether the ends are as close as requested, or as theory allows."""
+        if answer.upper <= MIN_DELTA or answer.enclosure.relative_width <= question.rtol:
+            return True
+        if self.is_strict or self.is_exact:
+            return False
+        below, above = sums.around_pairs()
+        if below is None or above is None:
+            return False
+        upper = question.end(above, 1.0)
+        return upper - question.end(below, -1.0) <= question.rtol * upper < math.inf
+
+    def _with_reserve(self, question: RoundQuestion, answer: RoundAnswer) -> RoundAnswer:
+        """Return the answer with what little more work gives, even if the budget is spent."""
+        kinds = self.kinds if self.reserve is None else self.reserve()
+        target = question._replace(rtol=ROUGH_RTOL)
+        for step in (self._rough_ends, self._ends_of_single_rounds):
+            with budget(RESERVE), suppress(WorkError):
+                for ends in step(kinds, target):
+                    answer = answer.narrowed(*ends)
+        return answer
+
+    @staticmethod
+    def _rough_ends(
+        kinds: Sequence[RoundKind], question: RoundQuestion
+    ) -> Iterator[tuple[float, float]]:
+        """Yield ends from few nodes."""
+        sums = Rounds(kinds).sums_for([question.target(ROUGH_RTOL)])
+        yield _ends(question, sums)
+
+    @staticmethod
+    def _ends_of_single_rounds(
+        kinds: Sequence[RoundKind], question: RoundQuestion
+    ) -> Iterator[tuple[float, float]]:
+        """Yield the end of basic composition, and that of each round alone."""
+        share = question.at / sum(kind.times for kind in kinds) * (1.0 - 1e-12)
+        if share >= MIN_DELTA or not question.is_epsilon:
+            uppers = [
+                kind.times * float(question.of_profile(kind.interval.upper, share).upper[0])
+                for kind in kinds
+            ]
+            yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U)
+        for kind in kinds:
+            yield float(question.of_profile(kind.interval.lower, question.at).lower[0]), math.inf
+
+
+def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float]:
+    """Return both ends that sums of losses give."""
+    lower = max((question.end(x, -1.0) for x in sums.lower()), default=0.0)
+    return lower, max(question.end(x, 1.0) for x in sums.upper())
+
+
+@dataclass(frozen=True, eq=False)
+class RoundSide(Profile):
+    """The lower (−1) or the upper (1) profile of several shuffles, for P numbers of users."""
+
+    rows: Sequence[Repeated]
+    side: float
+    name: str = ""
+
+    @property
+    def is_costly(self) -> bool:  # type: ignore[override]
+        """See `Profile`."""
+        return any(kind.interval.upper.is_costly for row in self.rows for kind in row.kinds)
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return len(self.rows)
+
+    @property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return max(row.end for row in self.rows)
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.array([row.limit for row in self.rows])
+
+    def at(self, rows: Any) -> RoundSide:
+        """See `Profile`."""
+        return replace(self, rows=[self.rows[i] for i in np.arange(self.size)[rows].tolist()])
+
+    def prepared(self, smallest: float, rtol: float) -> Profile:
+        """See `Profile`."""
+        [row] = self.rows
+        sums = row.sums_of_curve(smallest, rtol)
+        return Max(sums.upper() if self.side > 0.0 else sums.lower())
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        return self._answers(False, eps, rtol, np.array([row.end for row in self.rows]) <= eps, 0.0)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        return self._answers(True, delta, rtol, self.limits > delta, math.inf)
+
+    def _answers(
+        self,
+        is_epsilon: bool,
+        at: FloatArray,
+        rtol: float | FloatArray,
+        is_trivial: NDArray[np.bool_],
+        trivial: float,
+    ) -> Ends:
+        """Return the answers of all rows; those that are `is_trivial` have the `trivial` ends."""
+        answers, failure = [], ""
+        goals = np.broadcast_to(rtol, at.shape).tolist()
+        for row, x, goal, skip in zip(self.rows, at.tolist(), goals, is_trivial, strict=True):
+            if skip:
+                answers.append(RoundAnswer(trivial, trivial, False))
+                continue
+            try:
+                answers.append(row.answer(RoundQuestion(is_epsilon, x, goal)))
+            except WorkError as error:
+                failure = failure or str(error)
+                answers.append(RoundAnswer(error.enclosure.lower, error.enclosure.upper, True))
+        lower, upper = (np.array([x[i] for x in answers]) for i in (0, 1))
+        if failure:
+            raise WorkError(failure, one_or_many(lower, upper))
+        names = np.full(upper.shape, self.name, dtype=object)
+        return Ends(lower, upper, names, np.array([x.is_short for x in answers]))
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`: those of a normal loss with the same spread at ε = 0."""
+        return np.log([max(_spread(row), 1e-300) for row in self.rows]) + 0.0 * eps
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`: those of a normal loss."""
+        spreads = np.array([_spread(row) for row in self.rows])
+        return np.asarray(np.sqrt(-4.0 * math.pi * np.log(delta)) * spreads)
+
+
+def _spread(rounds: Repeated) -> float:
+    """Return an estimate of δ(0) of all rounds, as if losses were normal."""
+    logs = [float(kind.interval.upper.estimates(np.zeros(1))[0]) for kind in rounds.kinds]
+    rows = zip(rounds.kinds, logs, strict=True)
+    return math.sqrt(math.fsum(kind.times * math.exp(2.0 * min(x, 0.0)) for kind, x in rows))
+
+
+def interval_of_rounds(rows: Sequence[Repeated]) -> Interval:
+    """Return what is known of several shuffles, for P numbers of users."""
+    upper = RoundSide(rows, 1.0)
+    if all(row.is_exact for row in rows):
+        return Interval(upper, upper, is_of_one_curve=True)
+    is_attained = all(kind.interval.is_attained for row in rows for kind in row.kinds)
+    return Interval(RoundSide(rows, -1.0), upper, is_attained=is_attained)

@@ -1,0 +1,1 @@
+"""The questions that users ask of what is sent."""

@@ -1,0 +1,103 @@
+"""ε at δ and δ at ε of an interval of two profiles: what all questions come down to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import RESERVE, budget
+from shufflebounds.profiles.profile import Ends, Interval, Profile, one_or_many
+
+
+class Quantity(StrEnum):
+    """What is asked of a profile."""
+
+    EPSILON = "epsilon"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedEnds:
+    """Ends of P numbers, shape (P,), and the names of the profiles that decided them.
+
+    ``is_short`` marks those that more work would bring closer together. ``shortfalls`` are
+    sentences on ends that are wider than promised, empty where they are not.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    lower_names: NDArray[np.object_]
+    upper_names: NDArray[np.object_]
+    is_short: NDArray[np.bool_]
+    shortfalls: Sequence[str] = ()
+
+    def enclosures(self) -> Enclosures:
+        """Return the ends as enclosures."""
+        return Enclosures(np.minimum(self.lower, self.upper), self.upper)
+
+    def required(self) -> Enclosures:
+        """Return the enclosures; raise `PrecisionError` if one is wider than promised."""
+        enclosures = self.enclosures()
+        if wide := [sentence for sentence in self.shortfalls if sentence]:
+            points = len(self.shortfalls)
+            where = f" (so at {len(wide)} of {points} points)" if points > 1 else ""
+            raise PrecisionError(wide[0] + where, one_or_many(enclosures.lower, enclosures.upper))
+        return enclosures
+
+
+def enclose(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> NamedEnds:
+    """Return ends of ε at δ or δ at ε of each curve of an interval, (P,).
+
+    If the work budget is spent, the error holds valid ends of all points.
+    """
+    if interval.is_exact:
+        ends = _ask(interval.upper, quantity, at, rtol)
+        return NamedEnds(ends.lower, ends.upper, ends.names, ends.names, ends.is_short)
+    lower = _lower_ends(interval, quantity, at, rtol)
+    upper = _ask(interval.upper, quantity, at, rtol, lower.lower)
+    low = lower.lower if interval.is_attained else np.zeros(at.shape)
+    return NamedEnds(low, upper.upper, lower.names, upper.names, upper.is_short)
+
+
+def _ask(
+    profile: Profile,
+    quantity: Quantity,
+    at: FloatArray,
+    rtol: float,
+    floor: float | FloatArray = 0.0,
+) -> Ends:
+    """Return the ends of a profile's ε or δ; a `WorkError` has valid ends of all points."""
+    is_epsilon = quantity is Quantity.EPSILON
+    try:
+        if is_epsilon:
+            return profile.roots(at, rtol, floor)
+        return profile.deltas(at, rtol, floor=floor)
+    except WorkError as error:
+        if error.enclosure != Enclosure(0.0, math.inf):
+            raise
+        message = str(error)
+    upper = np.full(at.shape, profile.end if is_epsilon else 1.0)
+    raise WorkError(message, one_or_many(np.minimum(floor, upper), upper))
+
+
+def _lower_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> Ends:
+    """Return the ends of the lower profile; a `WorkError` gets the best upper bound."""
+    try:
+        return _ask(interval.lower, quantity, at, rtol)
+    except WorkError as error:
+        message, enclosure = str(error), error.enclosure
+    with budget(RESERVE):
+        try:
+            upper = _ask(interval.upper, quantity, at, rtol).upper
+        except WorkError as error:
+            enclosure = error.enclosure
+        else:
+            enclosure = one_or_many(np.zeros(upper.shape), upper)
+    raise WorkError(message, enclosure)

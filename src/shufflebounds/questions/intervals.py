@@ -1,0 +1,371 @@
+"""What is known of rounds of a subject, as an interval of two profiles: what all questions ask.
+
+A `View` says which parts of the sources count. Rounds of equal sources are joined: equal ones
+always, those with nearly equal numbers of draws if there are too many kinds. docs/proofs/
+composition.md, section 1, proves that this is sound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from shufflebounds.core.datasets import both_directions
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.datasets import all_datasets
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.profile import Interval, Max, Min, Profile
+from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
+from shufflebounds.profiles.rounds import RoundKind
+from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
+
+# Largest number of dataset pairs that are asked. They are those with the largest E G².
+MAX_DATASET_PAIRS = 300
+# Most dataset pairs whose rounds are composed, those of the largest E G². Speed and width only.
+MAX_COMPOSED_PAIRS = 4
+# Most components of a dataset pair for which more than one pair is composed: eight reports of
+# 256-RR take ten times as long with four. Speed only.
+MAX_COMPONENTS_COMPARED = 110
+# Most kinds of rounds for which lower ends compare several pairs of datasets. Speed only.
+MAX_KINDS_OF_PAIRS = 8
+# Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
+# replaced by few that cover all, if there are such. Each node of a round may ask for all of them.
+# Speed and width only (benchmarks/mechanisms.py).
+MAX_CROWDS = 30
+# Largest number of laws of other users times components for that bound: eight reports of 256-RR
+# have more. Speed and width only (benchmarks/mechanisms.py).
+MAX_LAW_SIZE = 10_000
+# Largest number of kinds of rounds that are kept apart if the caller gives no `rtol`. A kind of
+# decompositions takes 0.02 s.
+MAX_KINDS = 200
+# Number of kinds that a source with crowds counts for in `MAX_KINDS`.
+KINDS_OF_CROWDS = 2
+# Largest ratio of numbers of draws in a family. Its shared aim widens ε by up to 0.1 %.
+FAMILY_RATIO = 1.1
+# Fewest draws of a family: for few, the bound for all datasets needs aims of their own.
+FEWEST_IN_FAMILY = 1000
+# Factor from one difference of numbers of draws that is tried to the next.
+DIFFERENCE_GROWTH = 1.2
+# The first of these differences, as a share.
+SMALLEST_DIFFERENCE = 1e-4
+
+
+class View(StrEnum):
+    """Which of what is known of a subject counts."""
+
+    # The best lower and upper bounds.
+    BEST = "best"
+    # The same without the bound for all datasets, which is costly.
+    SIMPLE = "simple"
+    # The decompositions that cover all datasets: both ends are those of the largest.
+    BLANKET = "blanket"
+    # The pairs of datasets: both ends are those of the largest.
+    LOWER = "lower"
+
+
+def interval_of(
+    subject: Subject,
+    counts: Sequence[int],
+    aim: Aim = ANY_AIM,
+    view: View = View.BEST,
+    *,
+    is_strict: bool = False,
+) -> Interval:
+    """Return what is known of rounds of a subject, for P numbers of users.
+
+    Parameters
+    ----------
+    subject
+        What users send in a round.
+    counts
+        The numbers of users.
+    aim
+        The number of rounds, and what bounds are made for.
+    view
+        What counts.
+    is_strict
+        Whether answers must be as narrow as is asked for, even where theory leaves a gap.
+
+    Returns
+    -------
+    Interval
+        Of profiles of P curves. That of several rounds keeps the losses that it computes.
+    """
+    rows = [
+        [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
+    ]
+    first, *others = rows[0]
+    if not others and all(
+        len(row) == 1 and row[0].times == 1 and row[0].source is first.source for row in rows
+    ):
+        return _interval_of_shuffle([row[0] for row in rows], view)
+    return interval_of_rounds([repeated(row, view, is_strict=is_strict) for row in rows])
+
+
+def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
+    """Return the number of shuffles of so many rounds."""
+    return rounds * sum(shuffle.times for shuffle in subject.shuffles(n))
+
+
+def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
+    """Return what is known of one shuffle with P numbers of draws."""
+    source, is_given = shuffles[0].source, shuffles[0].is_given
+    n = np.array([float(x.draws) for x in shuffles])
+    most = np.array([float(x.most_draws) for x in shuffles])
+    is_ordered = shuffles[0].is_ordered
+    if is_ordered:
+        [decomposition] = source.blankets.values()
+        return replace(pair(decomposition, n), is_ordered=True)
+    pairs = shuffles[0].dataset_pairs
+    if view is View.LOWER:
+        return _largest(_promising(_required(pairs)), most, is_selective=True)
+    if view is View.BLANKET or is_given:
+        return _largest(source.blankets, n)
+    upper = _smallest(source, n, _suprema(source, n) if view is View.BEST else None)
+    if not pairs:
+        return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
+    return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
+
+
+def _required(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
+    """Return the pairs of datasets; ValueError if there are none."""
+    if not pairs:
+        raise ValueError("no pair of datasets is known for a lower bound")
+    return pairs
+
+
+def _promising(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
+    """Return the pairs, and only those of the largest E G² if they are many."""
+    if len(pairs) <= MAX_DATASET_PAIRS:
+        return pairs
+    names = sorted(pairs, key=lambda name: -second_moment(pairs[name]))
+    return {name: pairs[name] for name in names[:MAX_DATASET_PAIRS]}
+
+
+def lower_profile(pairs: Mapping[str, Decomposition], n: FloatArray) -> Profile:
+    """Return the largest divergence of pairs of datasets."""
+    return _largest(_promising(pairs), n, is_selective=True).lower
+
+
+def second_moment(decomposition: Decomposition) -> float:
+    """Return E G² at ε = 0."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        terms = (decomposition.a - decomposition.b) ** 2 / decomposition.c
+    return float(np.nansum(terms))
+
+
+def _largest(
+    decompositions: Mapping[str, Decomposition], n: FloatArray, *, is_selective: bool = False
+) -> Interval:
+    """Return the largest divergence of decompositions, whose names are those of the profiles."""
+    parts = [pair(x, n, name) for name, x in decompositions.items()]
+    lower = Max([part.lower for part in parts], is_selective=is_selective)
+    if all(part.is_exact for part in parts):
+        return Interval(lower, lower, is_of_one_curve=True)
+    upper = Max([part.upper for part in parts], is_selective=is_selective)
+    return Interval(lower, upper, is_of_one_curve=True)
+
+
+def _smallest(source: Source, n: FloatArray, suprema: Profile | None) -> Profile:
+    """Return the smallest of all upper bounds of a source, which are asked in this order."""
+
+    def blanket(decompositions: Mapping[str, Decomposition]) -> Profile:
+        return Max([pair(x, n, "blanket").upper for x in decompositions.values()])
+
+    few = source.few_blankets
+    bounds = [blanket(source.blankets if few is None else few)]
+    if source.simple is not None:
+        bounds.append(pair(source.simple, n, "stronger clone").upper)
+    if suprema is not None:
+        bounds.append(suprema)
+    if few is not None:
+        bounds.append(blanket(source.blankets))
+    return Min(bounds) if len(bounds) > 1 else bounds[0]
+
+
+def _suprema(source: Source, n: FloatArray) -> Profile | None:
+    """Return the bound for all datasets, None if the source lists no inputs."""
+    return all_datasets(source.crowds, n) if source.crowds else None
+
+
+class JoinedShuffles(NamedTuple):
+    """Shuffles of equal sources that count as one kind.
+
+    Some of them may have more draws than ``shuffle``. As D falls with the draws, upper ends are
+    those of the fewest, and lower ends those of the most: those of ``last``.
+    """
+
+    shuffle: Shuffle
+    last: Shuffle
+
+    @property
+    def key(self) -> Hashable:
+        """What distinguishes their source from others."""
+        return self.shuffle.source.key, self.shuffle.is_ordered
+
+    def __contains__(self, other: object) -> bool:
+        """Return whether bounds of these shuffles hold for another one."""
+        return (
+            isinstance(other, Shuffle)
+            and (other.source.key, other.is_ordered) == self.key
+            and self.shuffle.draws <= other.draws
+            and other.most_draws <= self.last.most_draws
+        )
+
+
+def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffles]:
+    """Return kinds of shuffles: of equal sources, with draws within a factor of `ratio`.
+
+    They keep the order in which the first of each source is given; draws ascend.
+    """
+    by_key: dict[Hashable, list[Shuffle]] = {}
+    for shuffle in shuffles:
+        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(shuffle)
+    kinds = []
+    for equal in by_key.values():
+        group: list[Shuffle] = []
+        for shuffle in sorted(equal, key=lambda x: x.draws):
+            if group and shuffle.draws > ratio * group[0].draws:
+                kinds.append(_joined_group(group))
+                group = []
+            group.append(shuffle)
+        kinds.append(_joined_group(group))
+    return kinds
+
+
+def _joined_group(group: Sequence[Shuffle]) -> JoinedShuffles:
+    """Return a kind of shuffles whose draws ascend."""
+    last = max(group, key=lambda shuffle: shuffle.most_draws)
+    return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last)
+
+
+def fewer_kinds(shuffles: Sequence[Shuffle]) -> list[JoinedShuffles]:
+    """Return the shuffles, joined as little as is needed for few enough kinds to be told apart."""
+    kinds, difference = joined(shuffles), SMALLEST_DIFFERENCE
+    limit = max(MAX_KINDS, _cost(joined(shuffles, math.inf)))
+    while _cost(kinds) > limit:
+        kinds = joined(shuffles, 1.0 + difference)
+        difference *= DIFFERENCE_GROWTH
+    return kinds
+
+
+def _cost(kinds: Sequence[JoinedShuffles]) -> int:
+    """Return the number of kinds, of which one with crowds counts for several."""
+    return sum(1 if kind.shuffle.is_given else KINDS_OF_CROWDS for kind in kinds)
+
+
+def repeated(
+    shuffles: Sequence[Shuffle], view: View = View.BEST, *, is_strict: bool = False
+) -> Repeated:
+    """Return several shuffles, one after the other; with `is_strict`, all kinds are told apart."""
+    kinds = joined(shuffles) if is_strict else fewer_kinds(shuffles)
+    cheap = View.SIMPLE if view is View.BEST else view
+    reserve = partial(round_kinds, joined(shuffles, math.inf), cheap)
+    return Repeated(round_kinds(kinds, view), is_strict, reserve)
+
+
+def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
+    """Return kinds of rounds; those of one source with similar draws share some work."""
+    most_pairs = None if len(kinds) <= MAX_KINDS_OF_PAIRS else 1
+    families = _families(kinds) if view is View.BEST else {}
+    rounds = []
+    for kind in kinds:
+        family = families.get(id(kind.shuffle))
+        interval = _interval_of_round(kind, view, family)
+        shared = family if family is not None and family.n.size > 1 else None
+        rounds.append(RoundKind.of(interval, kind.shuffle.times, most_pairs, shared))
+    return rounds
+
+
+class Family(NamedTuple):
+    """Numbers of draws of one source, and its bound for all datasets, if it is affordable."""
+
+    n: FloatArray
+    suprema: Profile | None
+
+    def suprema_for(self, n: int) -> Profile | None:
+        """Return the bound for one of the numbers of draws, None if it is not affordable."""
+        [place] = np.flatnonzero(self.n == n)
+        return None if self.suprema is None else self.suprema.at(np.array([place]))
+
+
+def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
+    """Return the families of kinds by the identity of their shuffles."""
+    groups: list[list[Shuffle]] = []
+    by_key: dict[Hashable, list[Shuffle]] = {}
+    for kind in kinds:
+        if kind.shuffle.is_given or kind.shuffle.is_ordered:
+            continue
+        group = by_key.get(kind.key)
+        if (
+            group is None
+            or kind.shuffle.draws > FAMILY_RATIO * group[0].draws
+            or group[0].draws < FEWEST_IN_FAMILY
+        ):
+            group = by_key[kind.key] = []
+            groups.append(group)
+        group.append(kind.shuffle)
+    families = {}
+    for group in groups:
+        n = np.array([float(shuffle.draws) for shuffle in group])
+        suprema = affordable_suprema(group[0].source, n, share_aims=n.size > 1)
+        families.update(dict.fromkeys(map(id, group), Family(n, suprema)))
+    return families
+
+
+def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) -> Interval:
+    """Return what is known of one of several equal shuffles."""
+    shuffle, last = kind
+    if shuffle.is_ordered or view is View.BLANKET or (shuffle.is_given and view is not View.LOWER):
+        of_fewest, of_most = (
+            _interval_of_shuffle([x], View.BLANKET)
+            for x in (shuffle, shuffle._replace(draws=last.most_draws))
+        )
+        if last.most_draws == shuffle.draws:
+            return of_fewest
+        return replace(of_fewest, lower=of_most.lower)
+    pairs, n = _composed_pairs(last), np.array([float(shuffle.draws)])
+    most = np.array([float(last.most_draws)])
+    if view is View.LOWER:
+        return _largest(_required(pairs), most, is_selective=True)
+    upper = _smallest(
+        shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
+    )
+    if not pairs:
+        return Interval(_largest(shuffle.source.blankets, n).lower, upper, is_attained=False)
+    return Interval(_largest(pairs, most, is_selective=True).lower, upper)
+
+
+def _composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
+    """Return the pairs of datasets whose rounds are composed, those of the largest E G² first."""
+    pairs = shuffle.dataset_pairs
+    if shuffle.pairs is not None or not pairs:
+        return pairs
+    names = sorted(pairs, key=lambda name: (-second_moment(pairs[name]), name))
+    is_small = len(pairs[names[0]]) <= MAX_COMPONENTS_COMPARED
+    return {name: pairs[name] for name in names[: MAX_COMPOSED_PAIRS if is_small else 1]}
+
+
+def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Profile | None:
+    """Return the bound for all datasets if it can be composed within the work budget.
+
+    Several numbers of draws `n` ascend.
+    """
+    for crowds in (source.crowds, source.few_crowds):
+        ordered = both_directions(crowds)
+        size = sum(crowd.size for crowd in ordered if not crowd.kinds)
+        if ordered and len(ordered) <= MAX_CROWDS and size <= MAX_LAW_SIZE:
+            # The bound for patterns of inputs that are not listed is trivial if the parts differ
+            # too much.
+            users = int(n[0])
+            is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
+            return None if is_trivial else all_datasets(crowds, n, share_aims=share_aims)
+    return None

@@ -1,0 +1,1 @@
+"""What users send in a round."""

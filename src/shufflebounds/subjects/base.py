@@ -1,0 +1,232 @@
+"""What users send in a round: the one description that every question takes.
+
+A *source* is what one message tells an observer. A *shuffle* is a number of such messages that are
+mixed. A *subject* says which shuffles a round of n users consists of.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.subjects.observation import REPORTS, Observation
+from shufflebounds.subjects.ratios import Ratios, ratios_of_reports
+
+# Number of cells of bounds that are made for one δ, unless an answer needs more.
+DEFAULT_CELLS = 200
+
+
+class Aim(NamedTuple):
+    """What bounds are made for that are close at one δ only; all others ignore it.
+
+    ``delta`` is δ of all ``rounds`` together. The bounds have about so many ``cells``.
+    """
+
+    delta: float = 1e-6
+    rounds: int = 1
+    cells: int = DEFAULT_CELLS
+
+
+# An aim for subjects that ignore it.
+ANY_AIM = Aim()
+
+
+class PairName(NamedTuple):
+    """The inputs of a pair of datasets or of a blanket, in words.
+
+    ``differing`` lists the coordinates in which the victim's two inputs differ, such as ``1 2 4``;
+    it is empty if a bound looks at no inputs. ``inputs`` names the two, such as ``0 against 3``,
+    unless all pairs are alike. ``others`` is the input of all other users.
+    """
+
+    differing: str = ""
+    inputs: str = ""
+    others: str = ""
+
+
+class Source:
+    """What one message tells an observer; the parts are made when they are asked for.
+
+    The largest divergence of ``blankets`` bounds all datasets. So do that of ``few_blankets``,
+    which are fewer and larger, the bound of the ``crowds``, and ``simple``, if there are such.
+    ``datasets`` holds pairs of datasets by name, on which lower bounds rest. ``few_crowds`` stand
+    for all crowds if those are too many for several rounds.
+
+    ``eps0`` is ε₀ of the message (natural log), None if there is none. Sources with one ``key`` are
+    equal.
+    """
+
+    key: Hashable
+    eps0: float | None = None
+    blankets: Mapping[str, Decomposition]
+    datasets: Mapping[str, Decomposition]
+    few_blankets: Mapping[str, Decomposition] | None = None
+    crowds: tuple[Crowd, ...] = ()
+    few_crowds: tuple[Crowd, ...] = ()
+    simple: Decomposition | None = None
+
+    @cached_property
+    def is_given(self) -> bool:
+        """Whether the pairs of datasets are the decompositions that cover all of them."""
+        return list(self.blankets.values()) == list(self.datasets.values())
+
+    def ratios(self) -> Ratios:
+        """Return p, β and q: with an ε₀, p = q = e^{ε₀} and the β of its blankets."""
+        return ratios_of_reports(self.require_eps0("variation-ratio"), self.blankets.values())
+
+    def require_eps0(self, bound: str) -> float:
+        """Return a finite ε₀; raise ValueError, with the name of the bound, if there is none."""
+        if self.eps0 is None or math.isinf(self.eps0):
+            raise ValueError(f"{bound} needs reports with an eps0, got some without")
+        return self.eps0
+
+    def blanket_inputs(self, name: str) -> PairName:
+        """Return which inputs of the victim a blanket is about."""
+        return PairName()
+
+    def dataset_inputs(self, name: str) -> PairName:
+        """Return what the victim and the others hold in a pair of datasets."""
+        return PairName(others=name)
+
+
+class GivenSource(Source):
+    """A source of given decompositions.
+
+    Parameters
+    ----------
+    blankets
+        Decompositions whose largest divergence bounds all datasets.
+    datasets
+        Pairs of datasets; by default the same.
+    eps0
+        ε₀ of the message.
+    key
+        A key that equal sources share; by default that of the numbers.
+    ratios
+        Returns p, β and q, if they are others than those of ε₀.
+    """
+
+    def __init__(
+        self,
+        blankets: Mapping[str, Decomposition],
+        datasets: Mapping[str, Decomposition] | None = None,
+        eps0: float | None = None,
+        key: Hashable = None,
+        ratios: Callable[[], Ratios] | None = None,
+    ) -> None:
+        self.blankets, self.eps0 = blankets, eps0
+        self.datasets = blankets if datasets is None else datasets
+        self._key, self._ratios = key, ratios
+
+    def ratios(self) -> Ratios:
+        """See `Source`."""
+        return super().ratios() if self._ratios is None else self._ratios()
+
+    @cached_property
+    def key(self) -> Hashable:  # type: ignore[override]
+        """See `Source`."""
+        if self._key is not None:
+            return self._key
+        return tuple(content_key(x) for x in (*self.blankets.values(), *self.datasets.values()))
+
+
+class Shuffle(NamedTuple):
+    """``times`` shuffles of ``draws`` messages of one source.
+
+    Upper bounds may assume that the observer knows messages that in fact hide the victim. Lower
+    bounds count them: they are those of ``lower_draws`` messages, by default as many. If
+    ``is_ordered``, the two datasets keep their order in every shuffle.
+
+    ``pairs`` are the pairs of datasets, by default those of the source. If a round has several
+    shuffles, the pairs of the same place in all of them belong to the same two datasets; the last
+    one stands for those that are missing.
+    """
+
+    source: Source
+    draws: int
+    times: int = 1
+    lower_draws: int | None = None
+    is_ordered: bool = False
+    pairs: Sequence[tuple[str, Decomposition]] | None = None
+
+    @property
+    def most_draws(self) -> int:
+        """The number of messages that lower bounds count."""
+        return self.draws if self.lower_draws is None else self.lower_draws
+
+    @property
+    def dataset_pairs(self) -> Mapping[str, Decomposition]:
+        """The pairs of datasets by name."""
+        return self.source.datasets if self.pairs is None else dict(self.pairs)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the decompositions that cover all datasets are pairs of datasets themselves."""
+        return self.source.is_given and self.most_draws == self.draws and self.pairs is None
+
+
+class Subject(ABC):
+    """What users send in a round. A new subject defines `shuffles`; all else has a default.
+
+    ``eps0`` is ε₀ of all that a user sends in a round (natural log), or None.
+    """
+
+    eps0: float | None
+    seen: ClassVar[Observation] = REPORTS
+
+    @property
+    def covered(self) -> str:
+        """The users whom the bounds cover, such as ``users of one level``; empty for all users."""
+        return ""
+
+    @property
+    def caveat(self) -> str:
+        """A sentence with further assumptions of the bounds; empty if there are none."""
+        return ""
+
+    @abstractmethod
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
+        """Return the shuffles of a round of n users who follow the protocol."""
+
+    @property
+    def is_made_for_delta(self) -> bool:
+        """Whether its bounds depend on the δ that they are made for; by default, none do."""
+        return False
+
+    def most_cells(self, rounds: int) -> int:
+        """Return the most cells that an answer may need; 0 if their number is not chosen."""
+        return 0
+
+    def original_epsilon(self, n: int, delta: float) -> float | None:
+        """Return the ε that the protocol's authors proved for `n` users, rounded up.
+
+        Return None outside the range of their proof. Raise ValueError if the authors proved no ε.
+        """
+        raise ValueError(f"{type(self).__name__} has no analysis of its authors")
+
+    def total(self, rounds: int) -> int:
+        """Return the number of rounds in so many of the subject, which may consist of several."""
+        return rounds
+
+    def pure_eps(self, rounds: int) -> float:
+        """Return ε₀ times `rounds`, rounded up, at which δ is 0; inf if there is no ε₀."""
+        return (
+            math.inf if self.eps0 is None else Enclosure(self.eps0, self.eps0).times(rounds).upper
+        )
+
+
+def content_key(decomposition: Decomposition) -> tuple:
+    """Return a hashable key that two decompositions share only if they are equal."""
+    arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
+    ends = (end and content_key(end) for end in (decomposition.inner, decomposition.outer))
+    return (*arrays, decomposition.rel_err, *ends)
+
+
+class InfeasibleError(ValueError):
+    """No protocol has the requested parameters; a curve has no point there."""

@@ -1,0 +1,60 @@
+"""Rounds that differ: subjects, their numbers of users, and how often each is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Subject
+
+
+class Phase(NamedTuple):
+    """``times`` rounds of a subject, each of ``n`` users."""
+
+    subject: Subject
+    n: int
+    times: int
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(Subject):
+    """Rounds that differ. A round of it consists of all phases, whatever n a question names.
+
+    In different rounds the others may hold different values, so that any choice of their pairs of
+    datasets is one pair of datasets.
+    """
+
+    phases: Sequence[Phase]
+
+    @property
+    def eps0(self) -> float | None:  # type: ignore[override]
+        """The sum of the ε₀ of all rounds; None if one has none."""
+        losses = [(phase.subject.eps0, phase.times) for phase in self.phases]
+        if any(eps0 is None for eps0, _ in losses):
+            return None
+        return math.fsum(eps0 * times for eps0, times in losses if eps0 is not None)
+
+    @property
+    def is_made_for_delta(self) -> bool:
+        """See `Subject`."""
+        return any(phase.subject.is_made_for_delta for phase in self.phases)
+
+    def most_cells(self, rounds: int) -> int:
+        """See `Subject`."""
+        total = self.total(rounds)
+        return max(phase.subject.most_cells(total) for phase in self.phases)
+
+    def total(self, rounds: int) -> int:
+        """See `Subject`."""
+        return rounds * sum(phase.times for phase in self.phases)
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        aim = aim._replace(rounds=self.total(aim.rounds))
+        return [
+            shuffle._replace(times=shuffle.times * phase.times)
+            for phase in self.phases
+            for shuffle in phase.subject.shuffles(phase.n, aim)
+        ]
