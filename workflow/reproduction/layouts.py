@@ -17,7 +17,7 @@ from shufflebounds.curves.plotting.looks import Look, line_look
 from shufflebounds.curves.plotting.texts import SYMBOLS, equations
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
-from shufflebounds.protocols.registry import Sent
+from shufflebounds.protocols.registry import SentDescription
 
 # Bounds that look the same whatever mechanism they are of, and however many there are in a panel.
 ONE_LOOK = ("lower", "curator_error")
@@ -240,7 +240,7 @@ def _divisor_label(ratio: ReferenceEntry, panel: Sequence[ShownCurve], labels: L
     return f"{subject}: {label}" if is_other else label
 
 
-def _mechanism_type(reports: Sent) -> str:
+def _mechanism_type(reports: SentDescription) -> str:
     """Return the type of the mechanism that is composed or sampled; empty for several."""
     named: Any = getattr(reports, "mechanism", reports)
     described = named.plain()

@@ -223,7 +223,10 @@ def specifications(
 
 
 def _specification(
-    entry: PaperEntry, name: CurveName, reports: Callable[[int], SentDescription], numerics: Numerics
+    entry: PaperEntry,
+    name: CurveName,
+    reports: Callable[[int], SentDescription],
+    numerics: Numerics,
 ) -> Specification:
     """Return one curve, given the reports by their number; ValueError if a setting is missing."""
     experiment, curve = entry.experiments[name.experiment], entry.curves[name.curve]

@@ -24,7 +24,7 @@ from shufflebounds.curves.claim_files import (
     upper,
 )
 from shufflebounds.curves.storage import CurveName
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.subjects.reports import Reports
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,7 @@ def _claims(specification: Specification, setting: Setting, number: float) -> Se
     name, protocol = specification.bound.name, specification.protocol(setting)
     if name in CLONES:
         reports: Claim | None = {"mechanism": name, "eps0": protocol.eps0}
-    elif isinstance(protocol, SingleMessage):
+    elif isinstance(protocol, Reports):
         reports = described(protocol.randomizer)
     else:
         reports = None

@@ -8,18 +8,14 @@ from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Literal, TypeAlias
 
-from shufflebounds.bounds.base import Answer, Bound, Kind
+from shufflebounds.bounds.base import Answer
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.reply import Output
-from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import Table
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.protocols.base import Candidate, pure_eps
 
 End: TypeAlias = Literal["upper", "lower"]
 
-# Most dataset pairs whose rounds are composed. A composition may take a second.
-MAX_COMPOSED_PAIRS = 4
 # The bounds that are divergences of pairs.
 PAIR_BOUNDS = ("blanket", "lower", "stronger_clone")
 # Headings of columns, and what they mean.
@@ -51,25 +47,6 @@ def opposite(end: End) -> End:
     return "lower" if end == "upper" else "upper"
 
 
-def pairs_of_rounds(bound: Bound, deployment: Scenario) -> tuple[Candidate, ...]:
-    """Return the pairs that a bound compares in all rounds; their number may be sought.
-
-    Over several rounds only a few dataset pairs are compared. Raises ValueError for several rounds
-    in each of which another pair may be the worst, which no maximum over pairs covers.
-    """
-    assert bound.candidates is not None
-    candidates = bound.candidates(bound.seen(deployment.round_protocol))
-    if deployment.rounds == 1:
-        return candidates
-    if bound.kind is Kind.UPPER and len(candidates) > 1:
-        raise ValueError(
-            f"{deployment.name} has several pairs of inputs, and in each round another may be "
-            "the worst; of several rounds only epsilon, delta, renyi, check, risk and curve look "
-            "at all of them"
-        )
-    return candidates[:MAX_COMPOSED_PAIRS] if bound.kind is Kind.LOWER else candidates
-
-
 def at_most_blanket(answers: Mapping[str, Answer]) -> dict[str, Answer]:
     """Return the answers, with a best proven bound no larger than the blanket.
 
@@ -82,14 +59,13 @@ def at_most_blanket(answers: Mapping[str, Answer]) -> dict[str, Answer]:
 
 
 def within_eps0(
-    answers: Mapping[str, Answer], eps0: float | None, rounds: int
+    answers: Mapping[str, Answer], limit: float, rounds: int
 ) -> tuple[dict[str, Answer], list[str]]:
-    """Return answers on ε with ends of at most ε₀ times rounds, and a note if one was larger.
+    """Return answers on ε that are at most a limit, ε₀ times rounds, and a note if one is there.
 
     A shuffle of ε₀-LDP reports is (ε₀, 0)-DP, and T of them are (Tε₀, 0)-DP.
     """
-    limit = pure_eps(eps0, rounds)
-    if all(answer.enclosure.upper <= limit for answer in answers.values()):
+    if all(answer.enclosure.upper < limit for answer in answers.values()):
         return dict(answers), []
     capped = {
         name: replace(answer, enclosure=_capped(answer.enclosure, limit))

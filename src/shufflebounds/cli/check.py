@@ -125,7 +125,7 @@ def findings_on(
     if verdict_of(findings.values(), eps) is Verdict.OPEN:
         findings |= _findings(slow, delta, deployment, numerics)
     answers = at_most_blanket({name: finding.answer for name, finding in findings.items()})
-    capped, notes = within_eps0(answers, deployment.protocol.eps0, deployment.times)
+    capped, notes = within_eps0(answers, deployment.pure_eps, deployment.times)
     return {name: replace(findings[name], answer=capped[name]) for name in capped}, notes
 
 

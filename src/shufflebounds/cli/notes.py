@@ -6,16 +6,14 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
-import numpy as np
-
-from shufflebounds.cli.scenario import Scenario, shown_eps0
+from shufflebounds.cli.scenario import SOME_USERS, Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
-from shufflebounds.protocols.base import REPORTS, SingleMessage
-from shufflebounds.questions.round import affordable_suprema
+from shufflebounds.questions.intervals import has_affordable_suprema
 from shufflebounds.randomizers.gaussian import local_epsilon
+from shufflebounds.subjects.observation import REPORTS
 
 # Largest ε₀ whose e^ε₀ is printed as a number.
 MAX_WRITTEN_EPS0 = 14.0
@@ -28,9 +26,8 @@ MIN_WHOLE_ODDS = 100.0
 
 def warnings(deployment: Scenario) -> list[str]:
     """Return the notes that restrict what may be claimed, which no answer leaves out."""
-    protocol = deployment.sample
-    source = protocol.randomizer if isinstance(protocol, SingleMessage) else protocol
-    return [*([source.caveat] if source.caveat else []), *_warnings_on_draws(deployment)]
+    caveat = deployment.sample.caveat
+    return [*([caveat] if caveat else []), *_warnings_on_draws(deployment)]
 
 
 def _warnings_on_draws(deployment: Scenario) -> list[str]:
@@ -55,20 +52,20 @@ def _warnings_on_draws(deployment: Scenario) -> list[str]:
 
 def untried_bound(deployment: Scenario) -> list[str]:
     """Return a note if the bound for all datasets is not part of the best proven bound."""
-    protocol = deployment.sample
-    if not isinstance(protocol, SingleMessage):
+    if not deployment.sends_reports:
         return []
-    randomizer, is_composed = protocol.randomizer, deployment.rounds is None or deployment.times > 1
+    [shuffle] = deployment.sample.shuffles(SOME_USERS)
+    is_composed = deployment.rounds is None or deployment.times > 1
     if is_composed and deployment.n is not None:
-        is_tried = affordable_suprema(randomizer, np.array([float(deployment.honest)])) is not None
+        is_tried = has_affordable_suprema(shuffle._replace(draws=deployment.honest))
     else:
-        is_tried = bool(randomizer.crowds())
+        is_tried = bool(shuffle.source.crowds)
     if is_tried:
         return []
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
         "necessary. It needs crowds, which list all inputs of the other users. "
-        f"{randomizer.label} has none, or too many (docs/tutorial.md)."
+        f"{deployment.sample.label} has none, or too many (docs/tutorial.md)."
     ]
 
 
@@ -106,8 +103,10 @@ def _notes_on_messages(deployment: Scenario) -> list[str]:
 
 def _has_numbered_inputs(deployment: Scenario) -> bool:
     """Return whether inputs are rows of a matrix, which fixes ε₀."""
-    pairs = deployment.sample.upper_candidates() if deployment.has_own_eps0 else ()
-    return any(pair.inputs for pair in pairs)
+    if not deployment.has_own_eps0:
+        return False
+    source = deployment.sample.shuffles(SOME_USERS)[0].source
+    return any(source.blanket_inputs(name).inputs for name in source.blankets)
 
 
 def _notes_on_matrices(deployment: Scenario) -> list[str]:

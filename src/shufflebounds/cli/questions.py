@@ -38,8 +38,8 @@ from shufflebounds.cli.training import training_reply
 from shufflebounds.cli.values import Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
-from shufflebounds.protocols.base import REPORTS
 from shufflebounds.questions.training import Training
+from shufflebounds.subjects.observation import REPORTS
 
 # Keys of version 0.1 in JSON, for scripts that read them, and what they are called now.
 FORMER_KEYS = {
@@ -170,7 +170,7 @@ class Question:
         hidden_by = deployment.sample.seen.hidden_by
         if not deployment.has_local_privacy:
             return [f"If {hidden_by} fails, nothing protects a user's value."]
-        eps0 = claimed if self.sought == "eps0" else deployment.protocol.eps0
+        eps0 = claimed if self.sought == "eps0" else deployment.round_protocol.eps0
         rounds = claimed if self.sought == "rounds" else deployment.times
         noise = deployment.gaussian_noise
         if noise is not None and delta is not None:
@@ -259,6 +259,7 @@ renyi = Question(
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
     claim="You can claim a Renyi divergence of {}{for_whom}.",
     rows={
+        "best": DIVERGENCE_ROWS["best"],
         "blanket": "the {seen} are (order, this)-RDP; you can claim it.",
         "lower": DIVERGENCE_ROWS["lower"],
         "stronger_clone": DIVERGENCE_ROWS["stronger_clone"],

@@ -14,7 +14,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
 from shufflebounds.core.words import counted
-from shufflebounds.protocols.base import REPORTS
+from shufflebounds.subjects.observation import REPORTS
 
 if TYPE_CHECKING:
     from shufflebounds.cli.reply import Reply

@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shufflebounds.bounds.base import Kind
-from shufflebounds.bounds.divergences import compared_pairs, compose_pairs
+from shufflebounds.bounds.divergences import seen_pairs
 from shufflebounds.cli.answers import (
     PAIR_BOUNDS,
     End,
@@ -29,10 +27,10 @@ from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, REAL
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
-from shufflebounds.questions.composed import Composed, compose
-from shufflebounds.questions.profile import SampledProfile, profile_of_composed
-from shufflebounds.questions.round import affordable_suprema
+from shufflebounds.questions.intervals import composed_pairs, has_affordable_suprema
+from shufflebounds.questions.plan import MakeInterval, Plan
+from shufflebounds.questions.profile import SampledProfile, sampled_profile
+from shufflebounds.subjects.base import Subject
 
 # False positive rates, unless others are given.
 USUAL_RATES = (0.001, 0.01, 0.1)
@@ -76,14 +74,17 @@ class Risk:
     """What one bound says of attacks, by the pairs of datasets that it compares.
 
     It is the largest risk of several pairs or, with ``least``, the smallest risk of several bounds.
+    ``further`` pairs count for the advantage only.
     """
 
     profiles: Sequence[SampledProfile | Risk]
     least: bool = False
+    further: Sequence[SampledProfile] = ()
 
     def advantage(self) -> Enclosure:
         """Return 1 less both error rates of the best attack."""
-        return _extreme_of_ends([x.advantage() for x in self.profiles], largest=not self.least)
+        profiles = (*self.profiles, *self.further)
+        return _extreme_of_ends([x.advantage() for x in profiles], largest=not self.least)
 
     def right_guess(self) -> Enclosure:
         """Return the probability that the best attack guesses right, from even odds."""
@@ -140,9 +141,9 @@ def risk(
     Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
-    risks, is_symmetric = _risks_of_pairs(deployment, rtol)
-    shortfall = _wide_advantage_error(risks, rtol)
-    risks = _with_best(risks, deployment)
+    risks, is_symmetric = _risks(deployment, rtol)
+    computed = {name: risk for name, risk in risks.items() if name != "best"}
+    shortfall = _wide_advantage_error(computed, rtol)
     if plot is not None:
         or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
     table = _risk_table(risks, rates, deployment, output)
@@ -164,69 +165,61 @@ def risk(
     )
 
 
-def _risks_of_pairs(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], bool]:
-    """Return the risk of each bound by pairs, and whether the pairs of the lower are symmetric."""
+def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], bool]:
+    """Return the risk of each bound, and whether the pairs of the lower bound are symmetric."""
+    subject, n = deployment.protocol, deployment.honest
+    rounds = deployment.setting().rounds or 1
     risks, is_symmetric = {}, True
     for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
-        protocol = bound.seen(deployment.protocol)
-        protocol = protocol.of_lower_bounds() if bound.kind is Kind.LOWER else protocol
-        parts = _all_shuffles(protocol, deployment)
-        assert bound.candidates is not None
-        choices = compared_pairs(bound.kind, bound.candidates, parts)
-        if bound.kind is Kind.LOWER:
-            # Any of them is a lower bound; those that tell the inputs apart best come first.
-            symmetric = [pairs_by_part for pairs_by_part in choices if _is_symmetric(pairs_by_part)]
-            choices, is_symmetric = symmetric or choices, bool(symmetric)
-        composed = [compose_pairs(pairs_by_part, parts) for pairs_by_part in choices]
-        risks[name] = Risk([_profile(rounds, rtol) for rounds in composed])
-    return risks, is_symmetric
+        assert bound.make is not None
+        if bound.kind is not Kind.LOWER:
+            risks[name] = Risk([_profile(Plan(subject, rounds, bound.make), n, rtol)])
+            continue
+        # Any pair gives a lower bound. The two orders of some are alike: their false negatives
+        # are those of one attack.
+        pairs = _pairs_of_datasets(subject, n)
+        profiles = [(_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
+        symmetric = [x for x, alike in profiles if alike]
+        others = [x for x, alike in profiles if not alike]
+        is_symmetric = bool(symmetric)
+        risks[name] = Risk(symmetric, further=others) if symmetric else Risk(others)
+    if "best" not in deployment.bounds(["best"]) or "lower" not in risks:
+        return risks, is_symmetric
+    shuffles = subject.shuffles(n)
+    is_settled = risks["blanket"].is_close_to(risks["lower"])
+    if is_settled or not all(map(has_affordable_suprema, shuffles)):
+        return {"best": risks["blanket"], **risks}, is_symmetric
+    best = sampled_profile(
+        Plan(subject, rounds), n, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
+    )
+    return {"best": Risk([best, risks["blanket"]], least=True), **risks}, is_symmetric
 
 
-def _all_shuffles(protocol: Protocol, deployment: Scenario) -> list[Shuffles]:
-    """Return the shuffles of all rounds of a protocol."""
-    rounds = deployment.setting().rounds or 1
-    parts = protocol.parts(deployment.honest)
-    return [part._replace(times=part.times * rounds) for part in parts]
+def _pairs_of_datasets(subject: Subject, n: int) -> list[tuple[MakeInterval, bool]]:
+    """Return lower bounds by one pair of datasets each, and whether its two orders are alike."""
+    pairs = [composed_pairs(shuffle) for shuffle in subject.shuffles(n)]
+
+    def only(name: str) -> MakeInterval:
+        return seen_pairs(lambda every: {name: every[name]} if name in every else every)
+
+    return [
+        (only(name), all(name not in x or x[name].is_symmetric() for x in pairs))
+        for name in pairs[0]
+    ]
 
 
-def _is_symmetric(pairs_by_part: Sequence[Sequence[Candidate]]) -> bool:
-    """Return whether both orders of every pair are alike."""
-    return all(x.decomposition.is_symmetric() for pairs in pairs_by_part for x in pairs)
-
-
-def _profile(composed: Composed, rtol: float | None) -> SampledProfile:
+def _profile(plan: Plan, n: int, rtol: float | None) -> SampledProfile:
     """Return the profile of rounds, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
-    curve = profile_of_composed(composed, density=density)
+    curve = sampled_profile(plan, n, density=density)
     while rtol is not None and curve.advantage().relative_width > rtol and density < MAX_DENSITY:
         # The width falls with the square.
         density = min(2.0 * density, MAX_DENSITY)
         try:
-            curve = profile_of_composed(composed, density=density)
+            curve = sampled_profile(plan, n, density=density)
         except PrecisionError:
             break
     return curve
-
-
-def _with_best(risks: Mapping[str, Risk], deployment: Scenario) -> dict[str, Risk]:
-    """Return the risks after the best proven one, which may be that of the blankets."""
-    parts = _all_shuffles(deployment.protocol, deployment)
-    rounds = [
-        (part.protocol.randomizer, part.n, part.times)
-        for part in parts
-        if isinstance(part.protocol, SingleMessage)
-    ]
-    if len(rounds) < len(parts):
-        return dict(risks)
-    is_settled = risks["blanket"].is_close_to(risks["lower"])
-    if is_settled or any(
-        affordable_suprema(mechanism, np.array([float(n)])) is None for mechanism, n, _ in rounds
-    ):
-        return {"best": risks["blanket"], **risks}
-    best = profile_of_composed(
-        compose(rounds), smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
-    )
-    return {"best": Risk([best, risks["blanket"]], least=True), **risks}
 
 
 def _wide_advantage_error(risks: Mapping[str, Risk], rtol: float | None) -> PrecisionError | None:

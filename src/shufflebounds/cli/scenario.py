@@ -18,7 +18,6 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleMessage
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription, ReportDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import Randomizer
@@ -26,49 +25,17 @@ from shufflebounds.randomizers.description import CompositionOf, Description, Pa
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
+from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.reports import Reports
+from shufflebounds.subjects.schedule import Phase, Schedule
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
+# The same for what does not depend on the number of users.
+SOME_USERS = 10**6
 
 # Numbers of users and of rounds.
 Rounds: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class UnequalRounds(Protocol):
-    """The messages of one protocol in rounds with different numbers of users."""
-
-    protocol: Protocol
-    rounds: tuple[Rounds, ...]
-
-    @property
-    def eps0(self) -> float | None:  # type: ignore[override]
-        """The ε₀ of one round."""
-        return self.protocol.eps0
-
-    def parts(self, n: int) -> tuple[Shuffles, ...]:
-        """Return the shuffles of each number of users; `n` is that of the first of them."""
-        return tuple(
-            part._replace(times=part.times * times)
-            for users, times in self.rounds
-            for part in self.protocol.parts(users)
-        )
-
-    def of_lower_bounds(self) -> UnequalRounds:
-        """Return the same rounds of the protocol that lower bounds look at."""
-        return replace(self, protocol=self.protocol.of_lower_bounds())
-
-    def pure_eps(self, rounds: int) -> float:
-        """Return an ε at which δ is 0 over so many times all of the rounds."""
-        return self.protocol.pure_eps(rounds * sum(times for _, times in self.rounds))
-
-    def upper_candidates(self) -> tuple[Candidate, ...]:
-        """Return the pairs of one round."""
-        return self.protocol.upper_candidates()
-
-    def generic(self) -> UnequalRounds:
-        """Return the same rounds of the protocol for bounds that look at ε₀ alone."""
-        return replace(self, protocol=self.protocol.generic())
 
 
 def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
@@ -203,7 +170,7 @@ class Scenario:
         raise ValueError(f"{mistake}{': ' if mistake else ''}{label} {reason}{which} set its noise")
 
     @cached_property
-    def round_protocol(self) -> Protocol:
+    def round_protocol(self) -> Subject:
         """The protocol of all that a user sends in a round, at its ε₀."""
         if self.eps0 is None and not self.has_own_eps0:
             raise ValueError(f"--eps0 is missing: {self.name} needs it")
@@ -214,16 +181,14 @@ class Scenario:
         return self.sent.protocol(setting)
 
     @cached_property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Subject:
         """The protocol of rounds that have the same number of users, or of all rounds."""
-        return (
-            UnequalRounds(self.round_protocol, self.every_round)
-            if self.also
-            else self.round_protocol
-        )
+        if not self.also:
+            return self.round_protocol
+        return Schedule([Phase(self.round_protocol, *rounds) for rounds in self.every_round])
 
     @cached_property
-    def sample(self) -> Protocol:
+    def sample(self) -> Subject:
         """The protocol of a round at `SOME_EPS0` if ε₀ is sought, else at its ε₀."""
         is_sought = self.eps0 is None and not self.has_own_eps0
         return (replace(self, eps0=SOME_EPS0) if is_sought else self).round_protocol
@@ -231,7 +196,7 @@ class Scenario:
     @property
     def randomizer(self) -> Randomizer:
         """The randomizer of all that a user reports, at its ε₀."""
-        assert isinstance(self.round_protocol, SingleMessage)
+        assert isinstance(self.round_protocol, Reports)
         return self.round_protocol.randomizer
 
     @property
@@ -243,7 +208,7 @@ class Scenario:
     def gaussian_noise(self) -> float | None:
         """The `gaussian_noise` of all that a user sends in a round; None if it has an ε₀."""
         protocol = self.sample
-        if self.has_eps0 or not isinstance(protocol, SingleMessage):
+        if self.has_eps0 or not isinstance(protocol, Reports):
             return None
         return gaussian_noise(protocol.randomizer)
 
@@ -265,6 +230,11 @@ class Scenario:
         """The number of all rounds, for a question that does not ask for it."""
         assert self.rounds is not None
         return self.rounds + sum(rounds for _, rounds in self.also)
+
+    @property
+    def pure_eps(self) -> float:
+        """An ε at which δ is 0 over all rounds; inf if there is none."""
+        return self.protocol.pure_eps(1 if self.also else self.times)
 
     @property
     def has_one_round(self) -> bool:
@@ -295,17 +265,17 @@ class Scenario:
 
     def _says_something(self, bound: Bound, quantity: str) -> bool:
         """Return whether a bound says something of messages that another one does not."""
-        parts = [part.protocol for part in self.sample.parts(validation.MAX_USERS)]
+        shuffles = self.sample.shuffles(SOME_USERS)
         if bound.kind is Kind.LOWER:
             # Different shuffles may have their largest Rényi divergence in different directions.
-            has_direction = quantity != "renyi" or len(parts) == 1
-            return has_direction and all(x.of_lower_bounds().lower_candidates() for x in parts)
-        if bound.name == "best":  # the blanket, unless there are randomizers
-            return all(isinstance(part, SingleMessage) for part in parts)
+            has_direction = quantity != "renyi" or len(shuffles) == 1
+            return has_direction and all(shuffle.dataset_pairs for shuffle in shuffles)
+        if bound.name == "best":  # the blanket, unless there are crowds
+            return all(shuffle.source.crowds for shuffle in shuffles)
         if bound.name == "stronger_clone" and self.is_about_any:  # the blanket
             return False
         # ε₀ is that of all parts together.
-        return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(parts) == 1)
+        return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(shuffles) == 1)
 
     def facts(self, **target: Any) -> dict[str, Any]:
         """Return the first keys of an answer in JSON; an infinite ε₀ is null."""

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from shufflebounds.bounds import searches
-from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt, largest, smallest
-from shufflebounds.cli.answers import (
-    PAIR_BOUNDS,
-    End,
-    at_most_blanket,
-    opposite,
-    pairs_of_rounds,
-    safe_end,
-    within_eps0,
-)
+from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt
+from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
 from shufflebounds.cli.claims import require_verifiable, write_claims
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
 from shufflebounds.cli.scenario import SOME_EPS0, Scenario, registered_users
 from shufflebounds.core import validation
-from shufflebounds.core.enclosure import Enclosure, reached
+from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate
-from shufflebounds.questions import calibration, questions
+from shufflebounds.profiles.axis_search import AxisSearch
+from shufflebounds.questions.searches import (
+    ROUNDS_RTOLS,
+    InverseQuestion,
+    Target,
+    eps0_question,
+    rounds_question,
+    users_question,
+)
+from shufflebounds.subjects.base import Subject
 
 # The bounds that are asked for ε and δ, and for Rényi divergences.
 DIVERGENCE_BOUNDS = ("best", *PAIR_BOUNDS)
-RENYI_BOUNDS = (*PAIR_BOUNDS, "girgis_upper")
+RENYI_BOUNDS = (*DIVERGENCE_BOUNDS, "girgis_upper")
 # Relative width that `eps0` promises for one round.
 EPS0_RTOL = 1e-3
 # Relative width that `users` promises for one round.
@@ -41,11 +39,6 @@ USERS_RTOL = 1e-4
 ROUNDS_RTOL = 0.01
 # Relative width that a search for rounds aims at; its answer may end wider.
 ROUNDS_SEARCH_RTOL = 1e-3
-
-# Relative width of δ that shows whether a number of users is enough.
-COARSE_RTOL = 0.05
-# Most pairs of datasets whose rounds are searched for the fewest users, as each takes seconds.
-MAX_DATASETS_OF_ROUNDS = 4
 
 
 class Solution(NamedTuple):
@@ -63,7 +56,7 @@ def solve_epsilon(
     if claim is not None:
         require_verifiable(deployment)
     computed = at_most_blanket(_divergences(deployment, "epsilon", rtol, delta=delta))
-    answers, notes = within_eps0(computed, deployment.protocol.eps0, deployment.times)
+    answers, notes = within_eps0(computed, deployment.pure_eps, deployment.times)
     if claim is None:
         return Solution(answers, notes)
     return Solution(answers, notes, [write_claims(claim, deployment, computed, delta, output)])
@@ -76,7 +69,7 @@ def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Ou
 
 def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
     """Return the Rényi divergence of an order."""
-    return Solution(_divergences(deployment, "renyi", rtol, order=order))
+    return Solution(at_most_blanket(_divergences(deployment, "renyi", rtol, order=order)))
 
 
 def _divergences(
@@ -90,60 +83,30 @@ def _divergences(
         name: bound.answer(deployment.protocol, quantity, setting, numerics)
         for name, bound in by_step(bounds)
     }
-    if rtol is not None and "best" in answers and deployment.sends_reports:
-        answers["best"] = _held_to_width(answers["best"], rtol, deployment)
     return answers
-
-
-def _held_to_width(answer: Answer, rtol: float, deployment: Scenario) -> Answer:
-    """Return the best proven answer, with a shortfall if several rounds are wider than `rtol`.
-
-    `sb.epsilon` and `sb.delta` raise `PrecisionError` then. For one round they promise no width.
-    """
-    width = answer.enclosure.relative_width
-    if deployment.times == 1 or width <= rtol or answer.shortfall:
-        return answer
-    ends = f"[{answer.enclosure.lower!r}, {answer.enclosure.upper!r}]"
-    shortfall = f"known only to lie in {ends}: relative width {width:.1e} where rtol = {rtol:g}"
-    advice = validation.rtol_advice(width)
-    return replace(answer, shortfall=f"{shortfall} was asked for{advice}")
 
 
 def solve_eps0(
     deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
-    """Return the largest ε₀ that meets a target, of each bound and of the mechanism."""
+    """Return the largest ε₀ that meets a target."""
     deployment.require_open_eps0()
-    width = rtol or EPS0_RTOL
-    notes = ["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."]
-    if not deployment.sends_reports:
-        at = deployment.setting(eps=eps, delta=delta)
-        protocol_at = lambda eps0: replace(deployment, eps0=eps0).protocol  # noqa: E731
-        ask_bounds = partial(searches.largest_eps0, protocol_at=protocol_at, at=at, rtol=width)
-        return Solution(_protocol_answers(deployment, ask_bounds), notes)
-    n, rounds = deployment.honest, deployment.times
-    ask = partial(calibration.largest_eps0, eps=eps, delta=delta, n=n, rounds=rounds, rtol=width)
-
-    def of_bound(bound: Bound) -> Answer:
-        def pairs(eps0: float) -> tuple[Candidate, ...]:
-            return pairs_of_rounds(bound, replace(deployment, eps0=eps0))
-
-        # Whatever one of the pairs rules out is ruled out.
-        each = (
-            replace(
-                attempt(partial(ask, lambda eps0, place=place: pairs(eps0)[place].decomposition)),
-                others=pair.others,
-            )
-            for place, pair in enumerate(pairs(SOME_EPS0))
-        )
-        return smallest(each, safe_end(bound.name, "lower"))
-
+    width, rounds = rtol or EPS0_RTOL, deployment.times
+    question = eps0_question(
+        lambda eps0: replace(deployment, eps0=eps0).protocol,
+        Target(eps, delta),
+        deployment.honest,
+        rounds,
+        width,
+    )
+    setting = replace(deployment, eps0=SOME_EPS0).setting(delta=delta)
     answers = _searched_answers(
         deployment,
-        of_bound,
-        partial(ask, lambda eps0: replace(deployment, eps0=eps0).randomizer),
+        question,
         width if deployment.rounds == 1 else ROUNDS_RTOL,
+        lambda eps0: (replace(deployment, eps0=eps0).protocol, setting),
     )
+    notes = ["eps0 does not rank mechanisms; `shufflebounds choose` compares their errors."]
     return Solution(answers, notes)
 
 
@@ -151,12 +114,13 @@ def solve_users(
     deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the fewest users that meet a target, with those who collude or drop out."""
-    if deployment.sends_reports:
-        answers = _fewest_reports(deployment, eps, delta, rtol)
-    else:
-        at = Setting(eps=eps, delta=delta, rounds=deployment.rounds)
-        ask_bounds = partial(searches.fewest_users, protocol=deployment.protocol, at=at)
-        answers = _protocol_answers(deployment, ask_bounds)
+    rounds, subject = deployment.times, deployment.protocol
+    answers = _searched_answers(
+        deployment,
+        users_question(subject, Target(eps, delta), rounds),
+        rtol or (USERS_RTOL if rounds == 1 else ROUNDS_RTOL),
+        lambda n: (subject, Setting(n=int(n), delta=delta, rounds=rounds)),
+    )
     return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
 
 
@@ -171,91 +135,59 @@ def _of_registered(answer: Answer, deployment: Scenario) -> Answer:
     return replace(answer, enclosure=Enclosure(*ends))
 
 
-def _fewest_reports(
-    deployment: Scenario, eps: float, delta: float, rtol: float | None
-) -> dict[str, Answer]:
-    """Return the fewest users who provide cover that meet a target by their reports."""
-    rounds = deployment.times
-    ask = partial(calibration.fewest_users, eps=eps, delta=delta, rounds=rounds)
-
-    def of_bound(bound: Bound) -> Answer:
-        answers: list[Answer] = []
-        candidates = pairs_of_rounds(bound, deployment)
-        # A lower bound may leave pairs out.
-        is_selective = bound.kind is Kind.LOWER and rounds > 1
-        for pair in candidates[: MAX_DATASETS_OF_ROUNDS if is_selective else None]:
-            # Fewer users are enough for most pairs than for the first ones.
-            known = max((answer.enclosure.upper for answer in answers), default=math.inf)
-            if math.isinf(known) or not _meets(pair, int(known), eps, delta, rounds):
-                answers.append(attempt(partial(ask, pair.decomposition)).of(pair))
-        return largest(answers, bound.kind)
-
-    return _searched_answers(
-        deployment,
-        of_bound,
-        partial(ask, deployment.randomizer),
-        rtol or (USERS_RTOL if rounds == 1 else ROUNDS_RTOL),
-        min,
-    )
-
-
-def _meets(pair: Candidate, n: int, eps: float, delta: float, rounds: int) -> bool:
-    """Return whether n users certainly meet a target with one pair."""
-    ask = partial(questions.delta, pair.decomposition, eps, n, rounds=rounds, rtol=COARSE_RTOL)
-    return reached(ask).upper <= delta
-
-
 def solve_rounds(
     deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the most rounds that meet a target."""
-    if not deployment.sends_reports:
-        at = deployment.setting(eps=eps, delta=delta)
-        ask_bounds = partial(searches.most_rounds, protocol=deployment.protocol, at=at)
-        return Solution(_protocol_answers(deployment, ask_bounds))
-    width, n = rtol or ROUNDS_SEARCH_RTOL, deployment.honest
-    ask = partial(calibration.most_rounds, eps=eps, delta=delta, n=n, rtol=width)
-
-    def of_bound(bound: Bound) -> Answer:
-        candidates = pairs_of_rounds(bound, deployment)
-        each = (attempt(partial(ask, pair.decomposition)).of(pair) for pair in candidates)
-        return smallest(each, safe_end(bound.name, "lower"))
-
-    of_mechanism = partial(ask, deployment.randomizer)
-    return Solution(_searched_answers(deployment, of_bound, of_mechanism, rtol or ROUNDS_RTOL))
-
-
-def _protocol_answers(
-    deployment: Scenario, ask: Callable[[searches.NamedBounds], Mapping[str, Enclosure]]
-) -> dict[str, Answer]:
-    """Return the answers of the bounds of a protocol to a search, the best one first."""
-    bounds = deployment.bounds((*PAIR_BOUNDS, "best"))
-    enclosures = ask(by_step(bounds))
-    return {name: Answer(enclosures[name]) for name in sorted(bounds, key=DIVERGENCE_BOUNDS.index)}
+    subject, n = deployment.protocol, deployment.honest
+    finest = rtol or ROUNDS_SEARCH_RTOL
+    target = Target(eps, delta, (*(x for x in ROUNDS_RTOLS if x > finest), finest))
+    answers = _searched_answers(
+        deployment,
+        rounds_question(subject, target, n),
+        rtol or ROUNDS_RTOL,
+        lambda rounds: (subject, Setting(n=n, delta=delta, rounds=max(int(rounds), 1))),
+    )
+    return Solution(answers)
 
 
 def _searched_answers(
     deployment: Scenario,
-    of_bound: Callable[[Bound], Answer],
-    of_mechanism: Callable[[], Enclosure],
+    question: InverseQuestion,
     promised: float,
-    pick: Callable[..., float] = max,
+    setting_at: Callable[[float], tuple[Subject, Setting]],
 ) -> dict[str, Answer]:
-    """Return the answers of a search, held to the promised relative width, after the best one.
+    """Return the answers of a search, held to the promised relative width, the best one first.
 
     One end of the best is proven for all datasets or by the blanket, and the other end is what two
-    datasets miss. The answer sought is the largest, or with ``pick`` min the smallest.
+    datasets miss. `setting_at` returns what to ask for the names of a pair at a place of the axis.
     """
-    answers = {
-        name: _with_promise(of_bound(bound), promised, deployment, bound)
-        for name, bound in by_step(deployment.bounds(PAIR_BOUNDS))
-    }
-    end: End = "lower" if pick is max else "upper"
-    best = attempt(of_mechanism)
-    proven = pick(getattr(answer.enclosure, end) for answer in (answers["blanket"], best))
-    missed = answers["lower"]
-    ends = proven, pick(proven, getattr(missed.enclosure, opposite(end)))
-    return {"best": replace(missed, enclosure=Enclosure(*sorted(ends)), shortfall=""), **answers}
+    bounds = deployment.bounds((*PAIR_BOUNDS, "best"))
+    searches: dict[str, AxisSearch] = {}
+    answers: dict[str, Answer] = {}
+    for name, bound in by_step({key: x for key, x in bounds.items() if key != "best"}):
+        assert bound.make is not None
+        searches[name] = question.search(bound.make)
+        end = searches[name].unsafe_end if name == "lower" else searches[name].safe_end
+        answer = Answer(question.enclosure(searches[name]))
+        if end is not None:
+            answer = replace(answer, pair=bound.answer(*_asked(setting_at(end))).pair)
+        answers[name] = _with_promise(answer, promised, deployment, bound)
+    if "best" not in bounds or "lower" not in searches:
+        return answers
+    make = bounds["best"].make
+    assert make is not None
+    best = attempt(
+        lambda: question.enclosure(question.closer(searches["blanket"], searches["lower"], make))
+    )
+    pair = answers["lower"].pair
+    return {"best": Answer(best.enclosure, pair), **answers}
+
+
+def _asked(at: tuple[Subject, Setting]) -> tuple[Subject, str, Setting]:
+    """Return the arguments of the question for ε."""
+    subject, setting = at
+    return subject, "epsilon", setting
 
 
 def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Bound) -> Answer:

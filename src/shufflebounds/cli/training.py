@@ -17,7 +17,8 @@ from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.values import WHOLE
 from shufflebounds.core.enclosure import PrecisionError, outward
-from shufflebounds.questions.training import Training, smallest_noise_multiplier
+from shufflebounds.questions.searches import smallest_noise_multiplier
+from shufflebounds.questions.training import Training
 
 # Meanings of the rows of an answer about ε or δ, and of one about the noise.
 ROWS = {

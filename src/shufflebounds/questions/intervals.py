@@ -332,7 +332,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         if last.most_draws == shuffle.draws:
             return of_fewest
         return replace(of_fewest, lower=of_most.lower)
-    pairs, n = _composed_pairs(last), np.array([float(shuffle.draws)])
+    pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
     if view is View.LOWER:
         return _largest(_required(pairs), most, is_selective=True)
@@ -344,7 +344,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     return Interval(_largest(pairs, most, is_selective=True).lower, upper)
 
 
-def _composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
+def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
     """Return the pairs of datasets whose rounds are composed, those of the largest E G² first."""
     pairs = shuffle.dataset_pairs
     if shuffle.pairs is not None or not pairs:
@@ -369,3 +369,9 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
             is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
             return None if is_trivial else all_datasets(crowds, n, share_aims=share_aims)
     return None
+
+
+def has_affordable_suprema(shuffle: Shuffle) -> bool:
+    """Return whether the bound for all datasets is composed over several rounds."""
+    n = np.array([float(shuffle.draws)])
+    return affordable_suprema(shuffle.source, n, share_aims=False) is not None

@@ -51,6 +51,8 @@ class MakeInterval(Protocol):
 
 # The bound by the decompositions that cover all datasets.
 BLANKETS: MakeInterval = partial(interval_of, view=View.BLANKET)
+# The bound by pairs of datasets.
+LOWER: MakeInterval = partial(interval_of, view=View.LOWER)
 
 
 @dataclass(frozen=True, eq=False)

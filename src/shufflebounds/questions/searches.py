@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,8 @@ from shufflebounds.profiles.axis_search import (
 from shufflebounds.protocols.allocation import MAX_NOISE, MIN_NOISE, RandomAllocation
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.enclose import Quantity
-from shufflebounds.questions.intervals import View, interval_of
-from shufflebounds.questions.plan import MakeInterval, Plan
+from shufflebounds.questions.intervals import interval_of
+from shufflebounds.questions.plan import BLANKETS, LOWER, MakeInterval, Plan
 from shufflebounds.subjects.base import Aim, InfeasibleError, Subject
 from shufflebounds.subjects.reports import subject_of
 
@@ -95,38 +94,9 @@ class Point(NamedTuple):
         )
 
 
-PointAt = Callable[[float], Point]
-
-
 @dataclass(frozen=True)
-class SearchedBounds:
-    """The bounds that a search asks.
-
-    ``cheap`` shows which points meet a target, and ``lower`` which miss it. Between both ends,
-    ``best`` is asked. Without it, ``cheap`` answers both.
-    """
-
-    cheap: MakeInterval
-    lower: MakeInterval | None = None
-    best: MakeInterval | None = None
-
-
-# The bounds of the public questions.
-PUBLIC_BOUNDS = SearchedBounds(
-    partial(interval_of, view=View.BLANKET), partial(interval_of, view=View.LOWER), interval_of
-)
-
-
-def last_meeting(
-    point_at: PointAt,
-    axis: SearchAxis,
-    start: float,
-    target: Target,
-    bounds: SearchedBounds = PUBLIC_BOUNDS,
-) -> AxisSearch:
-    """Return the search for where on an axis a target begins to be met: both of its ends.
-
-    If the work budget is spent, the error holds the enclosure so far.
+class InverseQuestion:
+    """Where on an axis does a target begin to be met?
 
     Parameters
     ----------
@@ -138,43 +108,67 @@ def last_meeting(
         An estimate of the place, on the scale of the axis.
     target
         The target.
-    bounds
-        The bounds that are asked.
     """
-    safe = unsafe = AxisSearch(axis)
-    with enclosed_so_far(lambda: axis.enclosure(unsafe.unsafe_end, safe.safe_end)):
-        if bounds.lower is None or bounds.best is None or not point_at(axis.point(start)).has_gap:
-            safe.run(_comparison(point_at, target, bounds.cheap), start)
-            return safe
-        unsafe = AxisSearch(axis)
-        safe.run(_comparison(point_at, target, bounds.cheap), start)
-        start = start if safe.safe_end is None else axis.scale(safe.safe_end)
-        unsafe.run(_comparison(point_at, target, bounds.lower), start)
-        compare = _comparison(point_at, target, bounds.best, is_one_sided=True)
-        if safe.safe_end is None and compare(axis.most_private, math.inf).side > 0:
-            safe.safe_end = axis.most_private
-        least = axis.least_private if unsafe.unsafe_end is None else unsafe.unsafe_end
-        if safe.safe_end is None or axis.is_narrow(least, safe.safe_end):
-            return _with_ends(safe, unsafe.unsafe_end, safe.safe_end)
-        is_costly = point_at(safe.safe_end).is_costly
-        if isinstance(axis, CountAxis):
-            axis = replace(axis, rtol=COUNT_RTOLS[is_costly])
-        safe = AxisSearch(axis, (least, safe.safe_end))
-        # The best bound is mostly close to the lower one.
-        begin = axis.scale(least)
-        begin += 2.02 * axis.resolution(begin)
-        safe.run(compare, begin, MAX_COSTLY_COMPARISONS if is_costly else MAX_COMPARISONS)
-    return _with_ends(safe, unsafe.unsafe_end, safe.safe_end)
 
+    point_at: Callable[[float], Point]
+    axis: SearchAxis
+    start: float
+    target: Target
 
-def _with_ends(search: AxisSearch, unsafe_end: float | None, safe_end: float | None) -> AxisSearch:
-    """Return the search with other ends."""
-    search.unsafe_end, search.safe_end = unsafe_end, safe_end
-    return search
+    def search(self, make: MakeInterval, start: float | None = None) -> AxisSearch:
+        """Return the search for the ends that one bound shows, from an estimate on the scale."""
+        search = AxisSearch(self.axis)
+        with enclosed_so_far(lambda: self.enclosure(search)):
+            search.run(_comparison(self, make), self.start if start is None else start)
+        return search
+
+    def closer(self, safe: AxisSearch, unsafe: AxisSearch, make: MakeInterval) -> AxisSearch:
+        """Return a search whose safe end a costly bound moved towards the unsafe one.
+
+        `safe` has the safe end by a cheap bound, and `unsafe` the other one. That an upper bound
+        misses the target does not show that the reports do.
+        """
+        axis, compare = self.axis, _comparison(self, make, is_one_sided=True)
+        unsafe_end, safe_end = unsafe.unsafe_end, safe.safe_end
+        search = AxisSearch(axis)
+        with enclosed_so_far(lambda: axis.enclosure(unsafe_end, search.safe_end or safe_end)):
+            if safe_end is None and compare(axis.most_private, math.inf).side > 0:
+                safe_end = axis.most_private
+            least = axis.least_private if unsafe_end is None else unsafe_end
+            if safe_end is not None and not axis.is_narrow(least, safe_end):
+                is_costly = self.point_at(safe_end).is_costly
+                if isinstance(axis, CountAxis):
+                    axis = replace(axis, rtol=COUNT_RTOLS[is_costly])
+                search = AxisSearch(axis, (least, safe_end))
+                # The best bound is mostly close to the lower one.
+                begin = axis.scale(least)
+                begin += 2.02 * axis.resolution(begin)
+                search.run(compare, begin, MAX_COSTLY_COMPARISONS if is_costly else MAX_COMPARISONS)
+                safe_end = search.safe_end
+        search.unsafe_end, search.safe_end = unsafe_end, safe_end
+        return search
+
+    def answer(self) -> AxisSearch:
+        """Return the search by the best bounds.
+
+        Blankets show which points meet the target, and datasets which miss it. If these leave a
+        gap, the best bound may show that more points meet it.
+        """
+        if not self.point_at(self.axis.point(self.start)).has_gap:
+            return self.search(BLANKETS)
+        safe = self.search(BLANKETS)
+        start = self.start if safe.safe_end is None else self.axis.scale(safe.safe_end)
+        with enclosed_so_far(lambda: self.axis.enclosure(None, safe.safe_end)):
+            unsafe = self.search(LOWER, start)
+        return self.closer(safe, unsafe, interval_of)
+
+    def enclosure(self, search: AxisSearch) -> Enclosure:
+        """Return the axis' enclosure of the answer."""
+        return self.axis.enclosure(search.unsafe_end, search.safe_end)
 
 
 def _comparison(
-    point_at: PointAt, target: Target, make: MakeInterval, *, is_one_sided: bool = False
+    question: InverseQuestion, make: MakeInterval, *, is_one_sided: bool = False
 ) -> Callable[[float, float], Comparison]:
     """Return a function that compares a place of the axis with the target by one bound.
 
@@ -182,8 +176,9 @@ def _comparison(
     """
 
     def compare(place: float, margin: float) -> Comparison:
+        target = question.target
         try:
-            point = point_at(place)
+            point = question.point_at(place)
             enclose = _enclose_of(point, target, make, is_one_sided=is_one_sided)
             if is_one_sided:
                 rtol = ALL_DATASETS_RTOL if point.is_costly else DELTA_RTOLS[0]
@@ -252,9 +247,9 @@ def _margin(target: Target, is_costly: bool, value: float) -> float:
     return 2.0 * (log(target.eps) - log(value))
 
 
-def typical_loss(point: Point, make: MakeInterval = PUBLIC_BOUNDS.cheap) -> float:
+def typical_loss(point: Point) -> float:
     """Return the standard deviation of the normal loss with the same δ(0), an estimate."""
-    upper = point.plan(make).interval([point.n]).upper
+    upper = point.plan(BLANKETS).interval([point.n]).upper
     return math.sqrt(2.0 * math.pi) * math.exp(min(float(upper.estimates(np.zeros(1))[0]), 0.0))
 
 
@@ -345,11 +340,15 @@ def largest_eps0(
             "mechanism must be a function from eps0 to a decomposition or a randomizer, such as "
             f"lambda eps0: KRR(k=10, eps0=eps0).blanket(), got {mechanism!r}"
         ) from None
-    target, largest = Target(eps, delta), validation.eps0(most, "most")
-    axis, start = eps0_axis(target, n, rounds, rtol, largest)
-    search = last_meeting(
-        lambda eps0: Point(subject_of(mechanism(eps0)), n, rounds), axis, start, target
+    question = eps0_question(
+        lambda eps0: subject_of(mechanism(eps0)),
+        Target(eps, delta),
+        n,
+        rounds,
+        rtol,
+        validation.eps0(most, "most"),
     )
+    search = question.answer()
     if search.safe_end is None and eps <= 2.0 * delta:
         raise ValueError(
             f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
@@ -358,23 +357,30 @@ def largest_eps0(
     if search.safe_end is None:
         raise ValueError(
             "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
-            f"{axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
+            f"{question.axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
         )
-    return axis.enclosure(search.unsafe_end, search.safe_end)
+    return question.enclosure(search)
 
 
-def eps0_axis(
-    target: Target, n: int, rounds: int, rtol: float, largest: float = validation.MAX_EPS0
-) -> tuple[Eps0Axis, float]:
-    """Return the axis of the ε₀ to look at, and an estimate of the answer on its scale."""
+def eps0_question(
+    subject_at: Callable[[float], Subject],
+    target: Target,
+    n: int,
+    rounds: int,
+    rtol: float,
+    largest: float = validation.MAX_EPS0,
+) -> InverseQuestion:
+    """Return the question for the largest ε₀ that meets a target."""
     eps, delta = target.eps, target.delta
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     smallest = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), largest)
     axis = Eps0Axis(largest, smallest, rtol, are_composed=rounds > 1)
     # ε is about √(2 v log(1/δ)/n) for a v like that of `Eps0Axis.scale`; D(0) is √(v/(2πn)).
     if eps > 0.0:
-        return axis, math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
-    return axis, math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
+        start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
+    else:
+        start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
+    return InverseQuestion(lambda eps0: Point(subject_at(eps0), n, rounds), axis, start, target)
 
 
 def _validate_eps_of_eps0(eps: object) -> float:
@@ -424,22 +430,20 @@ def fewest_users(decomposition: Sent, eps: float, delta: float, *, rounds: int =
     """
     target = Target(validation.eps(eps), validation.delta(delta))
     subject, rounds = subject_of(decomposition), validation.rounds(rounds)
-    axis, start = users_axis(subject), users_start(subject, target, rounds)
-    search = last_meeting(lambda n: Point(subject, int(n), rounds), axis, start, target)
-    return axis.enclosure(search.unsafe_end, search.safe_end)
+    question = users_question(subject, target, rounds)
+    return question.enclosure(question.answer())
 
 
-def users_start(
-    subject: Subject, target: Target, rounds: int, make: MakeInterval = PUBLIC_BOUNDS.cheap
-) -> float:
-    """Return an estimate of the logarithm of the fewest users that meet a target."""
-    if not target.eps:
-        return math.inf
-    many = min(MANY_USERS, users_axis(subject).most_private)
-    loss = typical_loss(Point(subject, int(many), 1), make)
-    # ε is about √(2 T log(1/δ)) times the typical loss of one round, which falls like 1/√n.
-    numerator = -2.0 * rounds * math.log(target.delta) * many
-    return log(numerator) + 2.0 * (log(loss) - math.log(target.eps))
+def users_question(subject: Subject, target: Target, rounds: int) -> InverseQuestion:
+    """Return the question for the fewest users that meet a target."""
+    axis, start = users_axis(subject), math.inf
+    if target.eps:
+        many = min(MANY_USERS, int(axis.most_private))
+        loss = typical_loss(Point(subject, many, 1))
+        # ε is about √(2 T log(1/δ)) times the typical loss of one round, which falls like 1/√n.
+        numerator = -2.0 * rounds * math.log(target.delta) * many
+        start = log(numerator) + 2.0 * (log(loss) - math.log(target.eps))
+    return InverseQuestion(lambda n: Point(subject, int(n), rounds), axis, start, target)
 
 
 @limited
@@ -490,24 +494,17 @@ def most_rounds(
     target = Target(validation.eps(eps), validation.delta(delta))
     subject, n, rtol = subject_of(decomposition), validation.users(n), validation.rtol(rtol)
     target = target._replace(rounds_rtols=(*(x for x in ROUNDS_RTOLS if x > rtol), rtol))
-    axis, start = rounds_axis(), rounds_start(subject, target, n)
-    search = last_meeting(lambda rounds: Point(subject, n, int(rounds)), axis, start, target)
-    return axis.enclosure(search.unsafe_end, search.safe_end)
+    question = rounds_question(subject, target, n)
+    return question.enclosure(question.answer())
 
 
-def rounds_axis() -> CountAxis:
-    """Return the axis of numbers of rounds."""
-    return CountAxis(validation.MAX_ROUNDS, 1, 0.0)
-
-
-def rounds_start(
-    subject: Subject, target: Target, n: int, make: MakeInterval = PUBLIC_BOUNDS.cheap
-) -> float:
-    """Return an estimate of minus the logarithm of the most rounds that meet a target."""
-    if not target.eps:
-        return math.inf
-    loss = typical_loss(Point(subject, n, 1), make)
-    return math.log(-2.0 * math.log(target.delta)) + 2.0 * (log(loss) - math.log(target.eps))
+def rounds_question(subject: Subject, target: Target, n: int) -> InverseQuestion:
+    """Return the question for the most rounds of n users that meet a target."""
+    axis, start = CountAxis(validation.MAX_ROUNDS, 1, 0.0), math.inf
+    if target.eps:
+        loss = typical_loss(Point(subject, n, 1))
+        start = math.log(-2.0 * math.log(target.delta)) + 2.0 * (log(loss) - math.log(target.eps))
+    return InverseQuestion(lambda rounds: Point(subject, n, int(rounds)), axis, start, target)
 
 
 @dataclass(frozen=True)
@@ -568,12 +565,9 @@ def smallest_noise_multiplier(
     if target == 0.0:
         raise ValueError("target must be an epsilon above 0, got 0")
     axis = NoiseAxis(MIN_NOISE, MAX_NOISE, goal)
-    search = last_meeting(
-        lambda noise: Point(RandomAllocation(noise), steps, epochs),
-        axis,
-        0.0,
-        Target(target, delta),
-    )
+    point_at = lambda noise: Point(RandomAllocation(noise), steps, epochs)  # noqa: E731
+    question = InverseQuestion(point_at, axis, 0.0, Target(target, delta))
+    search = question.answer()
     if search.safe_end is None:
         raise ValueError(
             f"target must be larger, got {target!r}: a noise multiplier of {MAX_NOISE:g} is too "

@@ -181,6 +181,11 @@ class Subject(ABC):
     seen: ClassVar[Observation] = REPORTS
 
     @property
+    def label(self) -> str:
+        """What is sent, with its parameters."""
+        return repr(self)
+
+    @property
     def covered(self) -> str:
         """The users whom the bounds cover, such as ``users of one level``; empty for all users."""
         return ""

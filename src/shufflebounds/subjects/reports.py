@@ -42,7 +42,7 @@ class RandomizerSource(Source):
         return self.randomizer
 
     @cached_property
-    def blankets(self) -> Mapping[str, Decomposition]:
+    def blankets(self) -> Mapping[str, Decomposition]:  # type: ignore[override]
         """The blanket of every pair of inputs that may be the worst."""
         return self.randomizer.blankets()
 
@@ -73,7 +73,7 @@ class RandomizerSource(Source):
         """See `Source`."""
         return self.randomizer.simple_bound()
 
-    is_given = False  # type: ignore[assignment]
+    is_given = False
 
     def blanket_inputs(self, name: str) -> PairName:
         """See `Source`."""
@@ -116,9 +116,9 @@ class DistantSource(RandomizerSource):
         """See `Source`."""
         return self.joint.blankets(self.distance)
 
-    few_blankets = None  # type: ignore[assignment]
-    crowds = few_crowds = ()  # type: ignore[assignment]
-    simple = None  # type: ignore[assignment]
+    few_blankets = None
+    crowds = few_crowds = ()
+    simple = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,18 @@ class Reports(Subject):
             )
         self.randomizer.check_distance(self.distance)
 
+    @property
+    def label(self) -> str:
+        """The mechanism's name, with its parameters."""
+        return self.randomizer.label
+
+    @property
+    def caveat(self) -> str:
+        """See `Subject`."""
+        return self.randomizer.caveat or ""
+
     @cached_property
-    def is_made_for_delta(self) -> bool:  # type: ignore[override]
+    def is_made_for_delta(self) -> bool:
         """See `Subject`."""
         return self.randomizer.for_delta(Aim().delta) != self.randomizer
 

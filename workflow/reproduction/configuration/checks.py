@@ -36,9 +36,9 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.subjects.base import InfeasibleError
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.registry import COMPOSITIONS
+from shufflebounds.subjects.base import InfeasibleError
 
 EntryType = TypeVar("EntryType", bound=BaseModel)
 

@@ -9,18 +9,16 @@ by the mixture: the mixture is linear, so that an end that is dilated stays so.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from typing import ClassVar
 
 import pandas as pd
 
 from reproduction.papers.allocation import Allocations
 from reproduction.papers.pages import Page
 from reproduction.papers.tables import Context, TableCode
-from shufflebounds.questions.composed import Composed
-from shufflebounds.questions.round import Round
-from shufflebounds.questions.training import Training
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, outward, reached
 from shufflebounds.curves.plotting.layout import Line
@@ -29,6 +27,10 @@ from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letter
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.questions.enclose import Quantity
+from shufflebounds.questions.plan import Plan
+from shufflebounds.questions.training import Training
+from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
 
 # Relative width that is asked for of several epochs; most are narrower.
 EPOCHS_RTOL = 0.05
@@ -45,6 +47,18 @@ LINES = {
 AXES = {"noise_multiplier": (r"noise multiplier $\sigma$", "σ"), "steps": ("steps $t$", "t")}
 
 
+@dataclass(frozen=True, eq=False)
+class PoissonStep(Subject):
+    """A step of DP-SGD that samples every example with some rate."""
+
+    pair: Decomposition
+    eps0: ClassVar[None] = None  # type: ignore[misc]
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        return [Shuffle(GivenSource({"": self.pair}), n, is_ordered=True)]
+
+
 def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Enclosure:
     """Enclose ε at δ of epochs of DP-SGD whose steps sample every example with rate 1/steps."""
     rate, count = 1.0 / steps, steps * epochs
@@ -56,8 +70,8 @@ def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Encl
     decomposition = RandomAllocation(sigma).decomposition(1, delta, epochs=count)
     inner, outer = map(mixed, decomposition.bounds())
     pair = Decomposition(inner.a, inner.b, inner.c, inner.rel_err, inner, outer)
-    composed = Composed((Round((pair,), 1, count, is_ordered=True),))
-    return reached(partial(composed.epsilon, delta, rtol=POISSON_RTOL))
+    plan = Plan(PoissonStep(pair), count)
+    return plan.answer(Quantity.EPSILON, [(delta, delta)], [1], POISSON_RTOL).enclosures()[0]
 
 
 def allocations_table(parameters: Allocations, _: Context | None = None) -> pd.DataFrame:

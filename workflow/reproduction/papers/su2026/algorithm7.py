@@ -27,7 +27,6 @@ from scipy.special import logsumexp
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import AlgorithmSeven
 from reproduction.papers.tables import Context
-from shufflebounds.questions import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
@@ -36,6 +35,7 @@ from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.curves.plotting.texts import number
+from shufflebounds.questions import answers as questions
 from shufflebounds.randomizers.description import parse
 
 # λ of the window: the mass beyond it is at most e^{−λ}.

@@ -37,10 +37,10 @@ from reproduction.papers.points import (
     smallest,
 )
 from reproduction.papers.su2026.algorithm7 import as_printed
-from shufflebounds.questions.answers import epsilon
-from shufflebounds.questions.worst_dataset import worst_dataset as enumerated
 from shufflebounds.core.clones import standard_clone
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.questions.answers import epsilon
+from shufflebounds.questions.worst_dataset import worst_dataset as enumerated
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
 from shufflebounds.randomizers.description import CompositionOf, Mechanism

@@ -20,7 +20,6 @@ import pandas as pd
 from reproduction.papers.pages import Page, grouped, safe
 from reproduction.papers.su2026 import Hierarchy
 from reproduction.papers.tables import Context
-from shufflebounds.questions import questions
 from shufflebounds.bounds.clones import coarsened_clone
 from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.enclosure import Enclosure
@@ -29,6 +28,7 @@ from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.curves.plotting.texts import number
+from shufflebounds.questions import answers as questions
 
 # The bounds, in the order of the columns.
 BOUNDS = ("clone", "stronger", "coarsened", "blanket", "lower")

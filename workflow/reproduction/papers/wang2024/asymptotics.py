@@ -15,8 +15,8 @@ from shufflebounds.bounds.blanket_inequalities import BLANKET_BEST_GENERIC
 from shufflebounds.bounds.clones import CLONE, ERLINGSSON, STRONGER_CLONE
 from shufflebounds.bounds.variation_ratio import VARIATION_RATIO
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import GenericReports, SingleMessage
 from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.subjects.reports import Reports, source_of
 
 # Number of values of k-RR, the mechanism that the last method knows.
 KRR_VALUES = 10
@@ -67,10 +67,9 @@ def asymptotics_table(parameters: Asymptotics) -> pd.DataFrame:
     rows = []
     settings = [Setting(delta=parameters.delta).at(n=n) for n in parameters.n]
     for (name, bound, form, value), eps0 in itertools.product(FORMS, parameters.eps0):
-        report = SingleMessage(KRR(KRR_VALUES, eps0))
-        beta = report.ratios().beta
-        protocol = report if bound.knows_mechanism else GenericReports(eps0)
-        answers = bound.answers(protocol, "epsilon", settings)
+        randomizer = KRR(KRR_VALUES, eps0)
+        beta = source_of(randomizer).ratios().beta
+        answers = bound.answers(Reports(randomizer), "epsilon", settings)
         for at, answer in zip(settings, answers, strict=True):
             eps = answer.enclosure.upper
             share = -math.log(at.require("delta")) / at.require("n")

@@ -27,18 +27,19 @@ from reproduction.papers.points import (
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed, general_pair
 from reproduction.papers.wang2024.general_pair import PRINTED
-from shufflebounds.questions import questions
 from shufflebounds.bounds.base import Numerics
 from shufflebounds.bounds.variation_ratio import variation_ratio
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.protocols.base import MultiMessage, largest_variation
+from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
+from shufflebounds.questions import answers as questions
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
 from shufflebounds.randomizers.matching import Subset
 from shufflebounds.randomizers.windows import PrivUnit
+from shufflebounds.subjects.ratios import largest_variation
 
 # The number of bisections that the paper trades for time, and the larger one.
 FEW, MANY = 10, 20

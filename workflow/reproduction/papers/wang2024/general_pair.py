@@ -23,9 +23,9 @@ from scipy import special, stats
 from reproduction.papers.pages import Column, Page, Row, safe
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed
-from shufflebounds.questions import questions
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.setting import Setting
+from shufflebounds.questions import answers as questions
 
 # λ of Bernstein's inequality, which leaves a mass of e^−λ outside on either side. It counts as if
 # such counts told everything.

@@ -18,12 +18,13 @@ from scipy import integrate
 
 from reproduction.papers.pages import Page
 from shufflebounds.bounds.variation_ratio import metric_variation_ratio
-from shufflebounds.protocols.base import MultiMessage, total_variation
+from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
 from shufflebounds.randomizers.discrete import KRR, Duchi, HadamardResponse
 from shufflebounds.randomizers.matching import HadamardBlocks, Subset
 from shufflebounds.randomizers.windows import PrivUnit
+from shufflebounds.subjects.ratios import total_variation
 
 # The columns of the tables.
 COLUMNS = ("table", "name", "form", "printed", "measured", "verdict", "note")

@@ -22,8 +22,8 @@ from scipy import stats
 
 from reproduction.papers.judging import Judgement, Measure, judge_cases, percentage
 from reproduction.papers.points import Evidence
-from shufflebounds.questions.answers import epsilon
 from shufflebounds.bounds.variation_ratio import published_vector_bits
+from shufflebounds.questions.answers import epsilon
 
 # The counterexample: bits of a vector, the probability that one is kept, and e^ε.
 BITS = 2
