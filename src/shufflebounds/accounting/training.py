@@ -13,6 +13,7 @@ from shufflebounds.accounting.composition import compose
 from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U, log
 from shufflebounds.profiles.direction import pair
@@ -45,12 +46,14 @@ MAX_TRIALS = 40
 class Training:
     """DP-SGD in which every example joins one random step of each epoch (balls and bins).
 
-    In every epoch a step is drawn for each example, as in step = rng.integers(steps, size=N), and
-    batch i has the examples with step == i. To the sum of their gradients, clipped to norm C, a
+    In every epoch the step of each example is redrawn, as in step = rng.integers(steps, size=N),
+    and batch i has the examples with step == i. To the sum of their gradients, clipped to norm C, a
     step adds normal noise with a standard deviation of C times the noise multiplier. Neighbouring
     datasets differ by one example that is added or removed.
 
-    Fixed-size batches of a shuffled dataset are another mechanism, and so is Poisson sampling.
+    Fixed-size batches of a shuffled dataset are another mechanism, and so is Poisson sampling. So
+    are bins that are kept: if examples have the same step in all epochs, as in BallsInBinsSampling
+    of JAX Privacy, all epochs are one, with the noise multiplier divided by sqrt(epochs).
 
     Raises ValueError for a number out of its range.
     """
@@ -65,6 +68,11 @@ class Training:
         RandomAllocation(self.noise_multiplier)
         validation.users(self.steps, "steps")
         validation.rounds(self.epochs, "epochs")
+
+    @property
+    def relation(self) -> Relation:
+        """How neighbouring datasets differ."""
+        return self.allocation.relation
 
     @property
     def allocation(self) -> RandomAllocation:
@@ -136,7 +144,8 @@ def smallest_noise_multiplier(
 ) -> Enclosure:
     """Enclose the smallest noise multiplier at which random allocation is (ε, δ)-DP.
 
-    What is assumed is said at `RandomAllocation`.
+    What is assumed is said at `RandomAllocation`: neighbouring datasets differ by adding or
+    removing one example, and the steps of examples are redrawn in every epoch.
 
     Parameters
     ----------
