@@ -67,10 +67,12 @@ def epsilon(
 
     Neighbouring datasets differ by the replacement of one user's input. For a `RandomAllocation`
     they differ by adding or removing one example, and the ε of a replacement is larger (see
-    docs/random-allocation.md). Assumed: all users share the randomizer; reports are independent given the inputs; rounds have randomness of their own,
-    and may be adaptive as docs/proofs/composition.md, section 1, says. A decomposition covers the
-    two inputs of the victim that it is made of. A blanket covers them whatever the others hold, and
-    covers all datasets if that pair of inputs is the worst.
+    docs/random-allocation.md).
+
+    Assumed: all users share the randomizer; reports are independent given the inputs; rounds have
+    randomness of their own, and may be adaptive as docs/proofs/composition.md, section 1, says. A
+    decomposition covers the two inputs of the victim that it is made of. A blanket covers them
+    whatever the others hold, and covers all datasets if that pair of inputs is the worst.
 
     Parameters
     ----------

@@ -88,17 +88,20 @@ class Training:
         return training_delta(self.allocation, self.steps, eps, self.epochs, rtol)
 
     @property
-    def _noise_without_secret(self) -> float:
-        """The noise multiplier of one step that is all epochs if the steps are known."""
+    def noise_of_kept_steps(self) -> float:
+        """The noise multiplier of one epoch that is all epochs if examples keep their steps.
+
+        It is also that of one step that is all epochs if the steps are known. It is rounded down.
+        """
         return self.noise_multiplier / math.sqrt(self.epochs) * (1.0 - 4.0 * U)
 
     def epsilon_without_secret(self, delta: float) -> float:
         """Return an ε at δ that holds even if the steps of all examples are known."""
-        return loss_beyond(self._noise_without_secret, delta)
+        return loss_beyond(self.noise_of_kept_steps, delta)
 
     def delta_without_secret(self, eps: float) -> float:
         """Return a δ at ε that holds even if the steps of all examples are known."""
-        return min(tail_delta(self._noise_without_secret, eps), 1.0)
+        return min(tail_delta(self.noise_of_kept_steps, eps), 1.0)
 
 
 def training_epsilon(

@@ -96,6 +96,8 @@ class RandomAllocation:
     """
 
     noise_multiplier: float
+    # Its name on the command line.
+    NAME: ClassVar[str] = "random_allocation"
     relation: ClassVar[Relation] = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
