@@ -62,7 +62,10 @@ class Training:
         metadata={"help": "noise of a step, in units of the clipping norm, 0.2 to 1000"}
     )
     steps: int = field(metadata={"help": "number of steps of an epoch, 1 to 1e15"})
-    epochs: int = field(default=1, metadata={"help": "number of epochs, 1 to 1e6; 1 if left out"})
+    epochs: int = field(
+        default=1,
+        metadata={"help": "number of epochs, in each of which steps are redrawn; 1 if left out"},
+    )
 
     def __post_init__(self) -> None:
         RandomAllocation(self.noise_multiplier)

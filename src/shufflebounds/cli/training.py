@@ -70,7 +70,12 @@ def training_reply(
 
 @command(
     option("--steps", WHOLE, "Number of steps of an epoch, 1 to 1e15.", required=True),
-    option("--epochs", WHOLE, "Number of epochs, 1 to 1e6.", default=1),
+    option(
+        "--epochs",
+        WHOLE,
+        "Number of epochs, in each of which steps are redrawn, 1 to 1e6.",
+        default=1,
+    ),
     *("eps", "delta"),
     rtol_option("0.01 for one epoch, else 0.02"),
     *("json", "explain"),
