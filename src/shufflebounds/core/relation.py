@@ -34,7 +34,7 @@ class Relation(StrEnum):
         }[self]
 
 
-def read_relation(value: object) -> Relation:
+def read_relation(value: str) -> Relation:
     """Return the relation of that name; raise ValueError if there is none."""
     try:
         return Relation(value)
