@@ -101,7 +101,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         (
             "ul",
             [
-                Relation(reply.facts["relation"]).sentence,
+                Relation(dict(reply.facts)["relation"]).sentence,
                 "All users run the stated mechanism with their own randomness. Those who do not, "
                 "or who collude with the observer, provide no cover for others: colluding and "
                 "dropout subtract them from n.",
