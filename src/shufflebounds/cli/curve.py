@@ -228,8 +228,7 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation)
     rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
     return replace(
         reply,
-        title=f"{len(rows)} of {points} points, {relation.short}; -o FILE writes all, with both "
-        "ends of each bound.",
+        title=f"{len(rows)} of {points} points, {relation.short}; -o FILE writes all, both ends.",
         table=_table(computed, rows),
     )
 
