@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from shufflebounds.accounting.round import Round, Subject, fewer_kinds, joined, 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.loss_sum import LossSum
@@ -219,6 +220,11 @@ class Composed:
     rounds
         Rounds of one kind each: decompositions, number of users, how many times.
 
+    Raises
+    ------
+    ValueError
+        For rounds of different neighbouring relations.
+
     Examples
     --------
     >>> five = sb.compose([(sb.KRR(k=10, eps0=2.0).blanket(), 10_000, 5)])
@@ -227,6 +233,12 @@ class Composed:
     """
 
     rounds: tuple[Round, ...]
+    # The neighbouring relation of all rounds.
+    relation: Relation = field(init=False)
+
+    def __post_init__(self) -> None:
+        relation = common_relation("rounds", (round_.relation for round_ in self.rounds))
+        object.__setattr__(self, "relation", relation)
 
     def __repr__(self) -> str:
         return (
@@ -237,9 +249,10 @@ class Composed:
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
 
-        Of two datasets that differ by the replacement of one user's input; n counts users who
-        follow the protocol and do not collude. The decomposition must bound the victim's inputs in
-        every round: docs/proofs/composition.md, section 1.
+        Of two datasets that differ by the replacement of one user's input or, for epochs of a
+        `RandomAllocation`, by one example that is added or removed (``relation``). n counts users
+        who follow the protocol and do not collude. The decomposition must bound the victim's inputs
+        in every round: docs/proofs/composition.md, section 1.
 
         Parameters
         ----------
@@ -463,17 +476,19 @@ def compose(
         ``MatrixRandomizer(P).blankets().values()``, any of which may be the worst in any round; or
         a `Randomizer`, of which upper ends are proven for all datasets and lower ends are those of
         pairs of datasets, the same pair in all rounds of a kind; or a `RandomAllocation`, of which
-        n is the number of steps and the number of rounds is that of the epochs.
+        n is the number of steps and the number of rounds is that of the epochs. All rounds must
+        have one neighbouring relation: epochs are about adding or removing an example, all others
+        about the replacement of a user's input, unless their ``relation`` says otherwise.
 
     Returns
     -------
     Composed
-        Ask it for ``epsilon(delta)`` or ``delta(eps)``.
+        Ask it for ``epsilon(delta)`` or ``delta(eps)``. Its ``relation`` is that of the answers.
 
     Raises
     ------
     ValueError
-        For an empty list, and for entries outside these ranges.
+        For an empty list, for entries outside these ranges, and for epochs among reports.
 
     Notes
     -----

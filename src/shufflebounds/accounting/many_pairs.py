@@ -10,6 +10,7 @@ from shufflebounds.accounting.one_shuffle import Quantity, enclosures_of, requir
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.relation import common_relation
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max
 
@@ -192,10 +193,7 @@ def _worst(
     """
     _require_candidates(candidates)
     users = validation.users(n)
-    parts = [
-        pair(require("candidates", x), np.array([float(users)]), name)
-        for name, x in candidates.items()
-    ]
+    parts = [pair(x, np.array([float(users)]), name) for name, x in candidates.items()]
     lower = Max([part.lower for part in parts], is_selective=is_selective)
     is_exact = all(part.is_exact for part in parts)
     upper = lower if is_exact else Max([part.upper for part in parts], is_selective=is_selective)
@@ -205,10 +203,11 @@ def _worst(
 
 
 def _require_candidates(candidates: object) -> None:
-    """Raise ValueError unless the candidates are a nonempty mapping."""
+    """Raise ValueError unless the candidates map names to decompositions of one relation."""
     if not isinstance(candidates, Mapping):
         raise ValueError(
             f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"
         )
     if not candidates:
         raise ValueError("candidates must hold at least one decomposition, got none")
+    common_relation("candidates", (require("candidates", x).relation for x in candidates.values()))

@@ -65,18 +65,21 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclose the smallest ε at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
-    the randomizer; reports are independent given the inputs; rounds have randomness of their own,
-    and may be adaptive as docs/proofs/composition.md, section 1, says. A decomposition covers the
-    two inputs of the victim that it is made of. A blanket covers them whatever the others hold, and
-    covers all datasets if that pair of inputs is the worst.
+    Neighbouring datasets differ by the replacement of one user's input. For a `RandomAllocation`
+    they differ by adding or removing one example, and the ε of a replacement is larger (see
+    docs/random-allocation.md).
+
+    Assumed: all users share the randomizer; reports are independent given the inputs; rounds have
+    randomness of their own, and may be adaptive as docs/proofs/composition.md, section 1, says. A
+    decomposition covers the two inputs of the victim that it is made of. A blanket covers them
+    whatever the others hold, and covers all datasets if that pair of inputs is the worst.
 
     Parameters
     ----------
     decomposition
         What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R. Or a
         `RandomAllocation`, for which ``n`` is the number of steps of an epoch and ``rounds`` is the
-        number of epochs.
+        number of epochs, in each of which the steps of examples are redrawn.
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
@@ -170,7 +173,7 @@ def delta(
 ) -> Enclosure | Enclosures:
     """Enclose the smallest δ at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    What is assumed, and the sources, are those of `epsilon`.
+    What is assumed, which neighbouring datasets are meant, and the sources, are as for `epsilon`.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.direction import pair
@@ -115,6 +116,13 @@ class Round:
         They have the same reports, and their n to ``most`` are within these n to ``most``.
         """
         return self.n <= other.n and other.most <= self.most and self.key == other.key
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation; ValueError if decompositions are about different ones."""
+        if isinstance(self.subject, tuple):
+            return common_relation("decompositions", (x.relation for x in self.subject))
+        return self.subject.relation
 
     @cached_property
     def key(self) -> tuple:
@@ -234,7 +242,7 @@ def content_key(decomposition: Decomposition) -> tuple:
     """Return a hashable key that two decompositions share only if they are equal."""
     arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
     ends = (end and content_key(end) for end in (decomposition.inner, decomposition.outer))
-    return (*arrays, decomposition.rel_err, *ends)
+    return (*arrays, decomposition.rel_err, decomposition.relation, *ends)
 
 
 def _mechanism(randomizer: Randomizer, n: FloatArray) -> Interval:

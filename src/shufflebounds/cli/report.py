@@ -13,6 +13,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.base import REPORTS
 
@@ -100,7 +101,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         (
             "ul",
             [
-                "Neighbouring datasets differ in the replacement of one user's value.",
+                Relation(dict(reply.facts)["relation"]).sentence,
                 "All users run the stated mechanism with their own randomness. Those who do not, "
                 "or who collude with the observer, provide no cover for others: colluding and "
                 "dropout subtract them from n.",

@@ -15,6 +15,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.parameters import flag, parameters
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
@@ -40,6 +41,11 @@ class UnequalRounds(Protocol):
 
     protocol: Protocol
     rounds: tuple[Rounds, ...]
+
+    @property
+    def relation(self) -> Relation:  # type: ignore[override]
+        """How neighbouring datasets differ."""
+        return self.protocol.relation
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
@@ -322,6 +328,7 @@ class Scenario:
             eps0 = self.sample.eps0
             facts["eps0"] = None if eps0 == math.inf else eps0
         facts |= {"seen": self.sample.seen.name, "covered": self.sample.covered or "all users"}
+        facts["relation"] = self.sample.relation
         unreliable: dict[str, Any] = {"colluding": self.colluding}
         unreliable |= {"dropout": self.dropout} if self.dropout else {}
         if self.n is None:
@@ -372,8 +379,9 @@ class Scenario:
         return f"{type_}({listed})" if listed else type_
 
     def title(self, *target: str) -> str:
-        """Return the first line of an answer: what is sent, users, rounds and the target."""
-        return ", ".join(filter(None, [self.name, self.users_text, self.rounds_text, *target]))
+        """Return the first line of an answer: what is sent, users, rounds, relation and target."""
+        parts = [self.name, self.users_text, self.rounds_text, self.sample.relation.short, *target]
+        return ", ".join(filter(None, parts))
 
     @property
     def users_text(self) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.relation import Relation
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
@@ -168,6 +169,7 @@ class Protocol(ABC):
 
     eps0: float | None
     seen: ClassVar[Observation] = REPORTS
+    relation: ClassVar[Relation] = Relation.REPLACE
 
     @property
     def covered(self) -> str:

@@ -49,7 +49,7 @@ def total(reports=DEPLOYMENT, days=((("2026-01-01"), 30000), (("2026-01-02"), 20
 
 def test_it_prints_the_total_the_shares_and_what_remains(asked):
     text = succeed(*asked).stdout
-    assert text.startswith("deployment.json: 2 days of 20000 to 30000 users, delta = 1e-06\n")
+    assert text.startswith("deployment.json: 2 days of 20000 to 30000 users, one user replaced,")
     assert f"You can claim epsilon = {outward(total().upper)}." in text
     assert "If the shuffler fails, epsilon = 4 remains, with delta = 0." in " ".join(text.split())
     rows = [line.split() for line in text.splitlines()]

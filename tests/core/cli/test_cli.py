@@ -128,7 +128,9 @@ def test_rounds_are_composed_as_in_the_library():
     assert found["rounds"] == 3
     assert "shuffled separately" in found["notes"][0]
     text = succeed("epsilon", *KRR10, *options, "--delta", "1e-6").stdout
-    assert text.startswith("KRR(k=10, eps0=2.0), n = 10000 users, 3 rounds, delta = 1e-06")
+    assert text.startswith(
+        "KRR(k=10, eps0=2.0), n = 10000 users, 3 rounds, one user replaced, delta = 1e-06"
+    )
 
 
 def test_no_epsilon_is_above_eps0():
@@ -192,7 +194,7 @@ def test_json_has_these_keys():
     former = {"tight_bound": "best", "upper_bound": "blanket", "lower_bound": "lower"}
     assert list(found) == [
         *("version", "mechanism", "parameters", "k_joint", "rate", "eps0", "seen", "covered"),
-        *("n", "colluding", "n_honest", "delta", "rounds", "best", "blanket", "lower"),
+        *("relation", "n", "colluding", "n_honest", "delta", "rounds", "best", "blanket", "lower"),
         *("stronger_clone", *former, "precise", "notes"),
     ]
     assert all(found[name] == found[present] for name, present in former.items())
