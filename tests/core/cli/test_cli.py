@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import hashlib
 import html
 import io
 import json
@@ -331,10 +330,9 @@ def test_a_report_states_question_answer_theorems_and_how_to_verify(tmp_path, su
         "You can claim epsilon = 0.380506 (delta = 1e-06)"
     ]
     printed = succeed(*options, "--json").stdout
-    assert hashlib.sha256(printed.encode()).hexdigest() in page
     assert printed.strip() in page
     text = re.sub("</?code>", "", page)
-    (again,) = re.findall("shufflebounds (epsilon .*) --json [|] sha256sum", text)
+    (again,) = re.findall("shufflebounds (epsilon .*) --json(?=[\n<])", text)
     assert succeed(*again.split(), "--json").stdout == printed
 
 
