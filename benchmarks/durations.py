@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import date, timedelta
 from decimal import ROUND_UP, Context
 from functools import partial
 from pathlib import Path
@@ -34,14 +35,8 @@ PAGE = ROOT / "docs" / "deployments.md"
 HEADING = "| question | CPU seconds |\n|---|---|\n"
 
 N, DELTA = 10**5, 1e-6
-FINITE = [
-    *(sb.KRR(k, eps0) for k in (2, 10, 256) for eps0 in (1.0, 4.0)),
-    *(
-        kind(eps0)
-        for kind in (sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse)
-        for eps0 in (1.0, 4.0)
-    ),
-]
+KINDS = [partial(sb.KRR, 10), partial(sb.KRR, 256), sb.BLH, sb.RAPPOR, sb.OUE, sb.HadamardResponse]
+FINITE = [kind(eps0) for kind in KINDS for eps0 in (1.0, 4.0)]
 MATRIX = sb.MatrixRandomizer(np.random.default_rng(6).dirichlet(np.full(50, 4.0), size=20))
 DEPLOYMENT = {
     "reports": {
@@ -54,7 +49,8 @@ DEPLOYMENT = {
         }.items()
     }
 }
-DAYS = [(f"day {day}", 10**6 + 7919 * day) for day in range(90)]
+FIRST_DAY = date(2026, 1, 1)
+DAYS = [(str(FIRST_DAY + timedelta(day)), 10**6 + 7919 * day) for day in range(90)]
 
 Question = Callable[[], object]
 
