@@ -204,7 +204,8 @@ def from_profile(
         The step of the grid of ε on which `delta` is called (natural log), 10⁻⁹ to 1.
     smallest
         A value of δ at which the grid may end. The remaining δ counts as the probability of an
-        infinite loss. The grid ends after 2¹⁸ steps at the latest.
+        infinite loss. The grid ends after 2¹⁸ steps at the latest. Rounding errors of `delta` may
+        be as large: the most negative value, made positive, is the least δ at any ε.
     relation
         How the neighbouring datasets of the profile differ: ``replace`` (``REPLACE_ONE`` in
         dp_accounting), for rounds of reports; or ``add or remove`` (``ADD_OR_REMOVE_ONE``), for
@@ -227,8 +228,11 @@ def from_profile(
         points *= 4
         grid: FloatArray = np.asarray(interval * np.arange(points + 1), dtype=np.float64)
         deltas = np.asarray(delta(grid), dtype=np.float64)
-        if deltas.shape != (points + 1,) or not np.all((deltas >= 0.0) & (deltas <= 1.0)):
+        error = smallest  # Rounding may leave a probability this far outside of [0, 1].
+        if deltas.shape != (points + 1,) or not np.all((deltas >= -error) & (deltas <= 1 + error)):
             raise ValueError("delta must return a probability for each epsilon of an array")
+        # The other values err at least as much as the most negative one.
+        deltas = np.clip(deltas, max(0.0, -deltas.min()), 1.0)
         if deltas[-1] <= smallest or points > _MAX_GRID_POINTS:
             break
     last = int(np.argmax(deltas <= smallest)) or points

@@ -153,7 +153,7 @@ def test_rounds_of_many_sizes():
 def test_directions_that_differ_are_both_covered():
     composed = compose([(LOPSIDED, 500, 20)])
     turned = compose([(LOPSIDED.swap(), 500, 20)])
-    assert composed.epsilon(1e-6) == turned.epsilon(1e-6)
+    assert overlap(composed.epsilon(1e-6), turned.epsilon(1e-6))
     with pytest.raises(sb.PrecisionError, match="rounds is known only to lie"):
         composed.epsilon(1e-6, rtol=1e-4)
 

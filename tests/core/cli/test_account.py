@@ -182,7 +182,7 @@ def test_the_report_has_the_answer_and_the_assumptions(asked, tmp_path, suffix):
     page = (tmp_path / f"page{suffix}").read_text()
     sent = "crashes: duchi at eps0 = 0.5, fresh, 2 a day, linked."
     assert sent in re.sub(r"\\(?=\W)", "", page)
-    for part in ("WITHIN the budget of 2.0.", "browser", "at most a share of 0.5", "sha256sum"):
+    for part in ("WITHIN the budget of 2.0.", "browser", "at most a share of 0.5", "must overlap"):
         assert part in page
 
 
