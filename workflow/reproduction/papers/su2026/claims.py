@@ -485,8 +485,8 @@ def algorithm_error(_: Evidence) -> Judgement:
         truth = tail_of_sum(KRR(10, eps0).blanket(), eps, n, -n * step)
         claimed = math.exp(-(2.0 * a * a / (b * b) - step) * n)
         where = f"ε₀ = {eps0:g}, ε = {eps:.3g}, l = {step:.2g}, where a = {a:.2g}"
-        cases.append((truth / claimed, where, truth, claimed, b * b >= 4.0 * a - 2.0 * step))
-    _, where, truth, claimed, _ = max(cases)
+        cases.append((truth / claimed, where, truth, claimed))
+    where, truth, claimed = max(cases)[1:]
     table = as_printed()
     quotient = table["step"] / table["largest_step"]
     return judge_cases(

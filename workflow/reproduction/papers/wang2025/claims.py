@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, TypeAlias
@@ -27,7 +26,7 @@ from reproduction.papers.points import Evidence
 from shufflebounds.accounting.questions import delta as delta_of
 from shufflebounds.accounting.questions import epsilon
 from shufflebounds.bounds.variation_ratio import published_vector_bits
-from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.protocols.messages import BallsIntoBins
 
 # The counterexample: bits of a vector, the probability that one is kept, and e^ε.
 BITS = 2
@@ -75,9 +74,10 @@ def counterexample_claim() -> Fraction:
     # The other user is a clone of either kind with probability pα/q = α, else nothing.
     others = (alpha, alpha, 1 - 2 * alpha)
     victims = ((p * alpha, alpha, rest), (alpha, p * alpha, rest))
-    return _excess_mass(
-        *(_multiset_law(dict(enumerate(law)), dict(enumerate(others))) for law in victims)
+    law, other = (
+        _multiset_law(dict(enumerate(victim)), dict(enumerate(others))) for victim in victims
     )
+    return _excess_mass(law, other)
 
 
 def _shuffled(victim: tuple[int, ...], other: tuple[int, ...]) -> Law:
@@ -191,15 +191,14 @@ def truncation(_: Evidence) -> Judgement:
 
 def algorithm1(_: Evidence) -> Judgement:
     """Return the mass of lists as printed and as the released program makes them."""
-    masses, shares = {True: [], False: []}, []
+    printed, released, shares = [], [], []
     for bits, eps0, n in LISTS:
         delta = 0.01 / n
         eps = epsilon(published_vector_bits(bits, eps0), n, delta).upper
-        for released in (False, True):
-            mass, listed_delta = loss_list(bits, eps0, n, eps, released=released)
-            masses[released].append(mass)
+        printed.append(loss_list(bits, eps0, n, eps, released=False)[0])
+        mass, listed_delta = loss_list(bits, eps0, n, eps, released=True)
+        released.append(mass)
         shares.append(abs(listed_delta / delta - 1.0))
-    printed, released = masses[False], masses[True]
     left_out = [max(0.0, 1.0 - mass) for mass in released]
     return judge_cases(
         [mass >= 1.0 - TOLERANCE for mass in (*printed, *released)],
@@ -213,10 +212,9 @@ def algorithm1(_: Evidence) -> Judgement:
 def reached_pairs(_: Evidence) -> Judgement:
     """Compare D of two datasets with that of the pair they should reach, on levels of trees."""
     gaps = []
-    for height in range(1, 4):
-        (level,) = DecisionTrees(1, 1, NOISE + 1, 1).parts(FEW_USERS)
-        protocol = replace(level.protocol, bins=2**height)
-        truth = float(histogram_divergence(2**height))
+    for bins in (2, 4, 8):
+        protocol = BallsIntoBins(blankets=NOISE, bins=bins, special=1)
+        truth = float(histogram_divergence(bins))
         eps = math.log(EXP_EPS_OF_BINS)
         bound = delta_of(protocol.decomposition(), eps, protocol.draws(FEW_USERS))
         gaps.append(max(abs(bound.lower / truth - 1.0), abs(bound.upper / truth - 1.0)))
@@ -239,15 +237,15 @@ def histogram_divergence(bins: int) -> Fraction:
         for noise in product(range(bins), repeat=NOISE * FEW_USERS):
             law[tuple(sorted((victim, *noise)))] += Fraction(1, bins ** len(noise))
         laws.append(law)
-    return _excess_mass(*laws, EXP_EPS_OF_BINS)
+    first, second = laws
+    return _excess_mass(first, second, EXP_EPS_OF_BINS)
 
 
 def both_directions(_: Evidence) -> Judgement:
     """Return whether the pairs of vectors of bits and of trees are their own mirror images."""
     pairs = [published_vector_bits(bits, eps0) for bits, eps0, _ in LISTS]
-    for height, attributes in TREES:
-        parts = DecisionTrees(height, attributes, 2, 1).parts(1000)
-        pairs += [part.protocol.decomposition() for part in parts]
+    for level in range(max(height for height, _ in TREES)):
+        pairs.append(BallsIntoBins(blankets=1, bins=2 ** (level + 1), special=1).decomposition())
     holds = [pair.is_symmetric() for pair in pairs]
     return judge_cases(holds, "pairs", f"{sum(holds)} of {len(holds)} pairs are symmetric")
 
