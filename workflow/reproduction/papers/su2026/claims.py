@@ -548,8 +548,8 @@ def joint_apart(_: Evidence) -> Judgement:
         [factor > 1.0 for factor in factors.values()],
         "settings",
         f"two datasets have {factors[worst]:.3g} to {factors[best]:.3g} times the ε together; you "
-        f"can claim {outward(together, up=True)} together and {outward(apart, up=True)} apart for "
-        f"{JOINT_SETTING}",
+        f"can claim {outward(together, up=True, digits=4)} together and "
+        f"{outward(apart, up=True, digits=4)} apart for {JOINT_SETTING}",
         f"least: {worst}; most: {best}",
     )
 
@@ -596,7 +596,7 @@ def lower_parallel(_: Evidence) -> Judgement:
     return judge_cases(
         [distance <= 1e-12 for distance in distances],
         "mixtures",
-        f"probabilities differ by at most {max(distances):.1g}, which is rounding",
+        f"probabilities differ by at most {max(distances):.1g}",
     )
 
 

@@ -83,7 +83,7 @@ def beats_grr(_: Evidence) -> Judgement:
 
 def certified_grr(evidence: Evidence) -> pd.DataFrame:
     """Return 1 − certified error of randomized response / that of local hashing."""
-    curves = evidence.curves.assign(mechanism="local hashing")
+    curves = evidence.curves.assign(mechanism="both")
     hashing, response = (
         enclosures(curves[curves["experiment"] == name], "estimate_error", quantity="mse")
         for name in ("hash", "krr")
