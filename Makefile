@@ -7,7 +7,7 @@ PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DELETE_ON_ERROR:
-.PHONY: kick-the-tires env reproduce test lint docs bench fuzz rulegraph schemas claims clean
+.PHONY: kick-the-tires env reproduce test test-pages lint docs bench fuzz rulegraph schemas claims clean
 
 env: $(VENV)/.installed
 
@@ -19,11 +19,17 @@ kick-the-tires: $(VENV)/.installed
 	$(BIN)/snakemake --cores 2 figures/gap/few.png
 
 # A worker a core, one thread each.
-test fuzz: export OMP_NUM_THREADS := 1
+test test-pages fuzz: export OMP_NUM_THREADS := 1
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadscope --no-loadscope-reorder
 
 test: $(VENV)/.installed-dev
 	$(PYTEST)
+
+# What pages print, as a processor without AVX2 computes it: last digits depend on the processor.
+test-pages: export OPENBLAS_CORETYPE := Nehalem
+test-pages: export NPY_DISABLE_CPU_FEATURES := X86_V3 X86_V4 AVX512_ICL AVX512_SPR
+test-pages: $(VENV)/.installed-dev
+	$(PYTEST) tests/slow/site tests/core/test_docstrings.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
@@ -39,6 +45,7 @@ docs: $(VENV)/.installed-docs
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/durations.py
 	$(BIN)/python benchmarks/deployer_grid.py --sample 200 --seed 7
 
 # More than 200 000 random cases against enumeration, binomial sums and 50-digit arithmetic.

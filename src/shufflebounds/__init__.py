@@ -19,8 +19,8 @@ Randomizers
     `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `Gaussian`,
     `PrivUnit`, any `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
 Training
-    `RandomAllocation` (DP-SGD by balls and bins) in `epsilon`, `delta`, `advantage` and `compose`,
-    and `smallest_noise_multiplier` for a target (ε, δ).
+    `RandomAllocation` (DP-SGD by balls and bins, redrawn in every epoch) in `epsilon`, `delta`,
+    `advantage` and `compose`, and `smallest_noise_multiplier` for a target (ε, δ).
 For proofs
     ``R.blanket()`` and ``R.dataset_pair()`` are a `Decomposition` each, which all questions take as
     well; `standard_clone`, `stronger_clone` and `variation_ratio` need no randomizer.

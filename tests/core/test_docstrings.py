@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from printed import Checker
 from repository import ROOT
 
 import shufflebounds as sb
@@ -81,7 +82,7 @@ def test_method_with_arguments(name):
 @pytest.mark.parametrize("name", PUBLIC)
 def test_examples(name):
     tests = doctest.DocTestFinder().find(PUBLIC[name], name, globs={"sb": sb, "np": np})
-    runner = doctest.DocTestRunner()
+    runner = doctest.DocTestRunner(Checker())
     for test in tests:
         runner.run(test)
     assert runner.tries

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import yaml
+from printed import agrees
 from repository import ROOT
 
 SOURCES = [*(ROOT / "src").rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
@@ -56,3 +57,29 @@ def test_names_with_other_words_than_the_glossary_are_those_that_it_excepts():
         if re.search(r"channel|standard_clone|alphabet|adversary|error_bar", name.casefold())
     }
     assert names == {name.removeprefix("sb.") for name in re.findall(r"`([\w.]+)`", exceptions)}
+
+
+@pytest.mark.parametrize(
+    ("stated", "printed", "agree"),
+    [
+        # Two processors.
+        ("[0.00300422, 0.00300730]", "[0.00300464, 0.00300731]", True),
+        ("epsilon   0.1099  8.2e-5", "epsilon  0.10990  8.2e-05", True),
+        ("0.355 0.0083 %", "0.356 0.0084 %", False),
+        ("0.355", "0.356", True),
+        ("0.355", "0.357", False),
+        ("0.35", "0.36", False),
+        ("-0.355", "0.355", False),
+        # Enclosures of one number overlap.
+        ("[0.10990, 0.10992]", "[0.10993, 0.10995]", False),
+        ("[0.3, 0.1]", "[0.3, 0.1]", True),
+        # Whole numbers, names and versions are words.
+        ("100 users of krr10", "101 users of krr10", False),
+        ("0.2.0", "0.2.1", False),
+        ("epsilon = 0.5", "delta = 0.5", False),
+        ("0.5", "0.5 0.5", False),
+        ("a\nb", "a b", False),
+    ],
+)
+def test_a_page_agrees_with_a_program_up_to_the_last_digits(stated, printed, agree):
+    assert agrees(printed, stated) is agree

@@ -6,6 +6,7 @@ No test looks at a time: they depend on the machine.
 from __future__ import annotations
 
 import math
+import re
 import sys
 
 import numpy as np
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import arrays
 import bench
 import conditional_binomial
+import durations
 
 TINY = bench.Plan(
     users=(10, 100, bench.REFERENCE, bench.FAR),
@@ -86,3 +88,11 @@ def test_curves_by_array_and_by_loop_agree():
     assert [row.mechanism for row in rows] == ["10-RR", "clone"]
     assert all(row.apart == 0 and row.widest <= 1e-4 for row in rows)
     assert "10-RR" in arrays.report(rows, 3)
+
+
+def test_the_page_has_the_table_of_durations_that_the_program_writes():
+    text = durations.PAGE.read_text(encoding="utf-8")
+    assert text.count(durations.HEADING) == 1
+    table = text.partition(durations.HEADING)[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (.*) \| [\d.]+(?: to [\d.]+)? \|$", table, re.MULTILINE)
+    assert rows == list(durations.questions())

@@ -73,13 +73,14 @@ def together(frames: Mapping[CurveName, pd.DataFrame]) -> pd.DataFrame:
 
 
 def evidence(paper: Paper, frames: Mapping[CurveName, pd.DataFrame]) -> dict[str, Evidence]:
-    """Return the curves that are to show each claim, and their mechanisms."""
+    """Return the curves that are to show each claim, none for some, and their mechanisms."""
     mechanisms = {
         str(paper.curves[name].reports.mechanism): paper.curves[name].reports.mechanism
         for name in frames
     }
+    nothing = pd.DataFrame(columns=list(curve.columns("epsilon")))
     return {
-        claim: Evidence(pd.concat([frames[name] for name in names]), mechanisms)
+        claim: Evidence(pd.concat([frames[name] for name in names] or [nothing]), mechanisms)
         for claim, names in paper.claims.items()
     }
 

@@ -52,7 +52,8 @@ def _replace_c(
         end and _replace_c(end, masses) for end in (decomposition.inner, decomposition.outer)
     )
     a, b = decomposition.a, decomposition.b
-    return Decomposition(a, b, masses(a, b), decomposition.rel_err + MASSES_ERR, inner, outer)
+    err, relation = decomposition.rel_err + MASSES_ERR, decomposition.relation
+    return Decomposition(a, b, masses(a, b), err, inner, outer, relation=relation)
 
 
 def _see_clone(clone: Callable[[float], Decomposition]) -> See:

@@ -21,6 +21,7 @@ from shufflebounds.bounds.mechanism_families import (
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.protocols.base import Calibrated, MultiMessage
 from shufflebounds.questions.answers import epsilon
 from shufflebounds.questions.searches import largest_eps0
@@ -166,6 +167,11 @@ class Ranking:
     def best(self) -> Choice:
         """The first of the choices."""
         return self.choices[0]
+
+    @property
+    def relation(self) -> Relation:
+        """How neighbouring datasets differ."""
+        return common_relation("choices", (choice.randomizer.relation for choice in self.choices))
 
     def frame(self) -> pd.DataFrame:
         """Return a data frame with a row for each choice; pandas is needed.

@@ -195,7 +195,7 @@ RENYI_3_4 = _renyi_bound(
 )
 RENYI_3_5 = _renyi_bound(
     "girgis_lower_simple",
-    "Girgis et al., Corollary 3.5 (attained by some randomizer)",
+    "Girgis et al., Corollary 3.5 (below what some randomizer attains)",
     "Corollary 3.5: of 2-RR",
     Kind.CLASS_LOWER,
     lambda eps0, n, order: _point_enclosure(corollary_3_5(eps0, n, order)),

@@ -170,6 +170,7 @@ def _facts(
         "version": __version__,
         "deployment": deployment.content,
         "days": [list(day) for day in deployment.days],
+        "relation": deployment.relation,
         "delta": delta,
         "epsilon": plain_ends(total),
         "without_shuffler": _finite(deployment.pure_epsilon),
@@ -193,7 +194,8 @@ def _title(description: Path, deployment: Deployment, delta: float) -> str:
     counts = [n for _, n in deployment.days]
     fewest = f"{min(counts)} to " if min(counts) < max(counts) else ""
     users = f"{fewest}{counted(max(counts), 'user')}"
-    return f"{description.name}: {counted(len(counts), 'day')} of {users}, delta = {delta!r}"
+    days = f"{counted(len(counts), 'day')} of {users}"
+    return f"{description.name}: {days}, {deployment.relation.short}, delta = {delta!r}"
 
 
 def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:

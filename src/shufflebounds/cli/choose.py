@@ -27,6 +27,7 @@ from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.progress import show_step
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.gaussian import Gaussian
@@ -181,8 +182,9 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
     columns = [column for column in COLUMNS if any(cells[column])]
     notes, warnings = _ranking_notes(ranking, task), _ranking_warnings(ranking, task)
     return Reply(
-        title=_ranking_title(task),
-        facts={"version": __version__, **{name: task[name] for name in QUESTION_KEYS}}
+        title=_ranking_title(task, ranking.relation),
+        facts={"version": __version__, "relation": ranking.relation}
+        | {name: task[name] for name in QUESTION_KEYS}
         | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
         claim=[_ranking_claim(ranking, task)],
@@ -203,7 +205,7 @@ def _preparation_mark(choice: Choice, ranking: Ranking) -> str:
     return f"[{_preparations(ranking).index(choice.preparation) + 1}]"
 
 
-def _ranking_title(task: Mapping[str, Any]) -> str:
+def _ranking_title(task: Mapping[str, Any], relation: Relation) -> str:
     values = "numbers" if task["values"] is None else f"{task['values']} values"
     if task["items"] > 1:
         values = f"{task['items']} of {values}"
@@ -212,7 +214,7 @@ def _ranking_title(task: Mapping[str, Any]) -> str:
     users = f"n = {counted(task['n'], 'user')}{fewer if task['n_reporting'] < task['n'] else ''}"
     rounds = [f"{task['rounds']} rounds"] if task["rounds"] > 1 else []
     target = f"target epsilon = {task['eps']!r}, delta = {task['delta']!r}"
-    return ", ".join([f"{attributes}{values}", users, *rounds, target])
+    return ", ".join([f"{attributes}{values}", users, *rounds, relation.short, target])
 
 
 def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
 from shufflebounds.core.enclosure import PrecisionError, outward
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.core.words import counted
 from shufflebounds.curves import curve as curves
@@ -118,7 +119,8 @@ def curve(
     reply = Reply(
         remarks=[*notes, *_written_files(output, plot)], shortfall=_empty_points_error(computed)
     )
-    return reply if output is not None else _printed_curves(reply, computed)
+    relation = common_relation("curves", (each.sample.relation for each in compared))
+    return reply if output is not None else _printed_curves(reply, computed, relation)
 
 
 def _compared_curves(
@@ -218,7 +220,7 @@ def _written_files(*paths: Path | None) -> list[str]:
     return [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
 
 
-def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
+def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation) -> Reply:
     """Return the reply with the CSV or, in a terminal, with a table of some points."""
     if not sys.stdout.isatty():
         return replace(reply, document=_csv(computed))
@@ -226,7 +228,7 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve]) -> Reply:
     rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
     return replace(
         reply,
-        title=f"{len(rows)} of {points} points; -o FILE writes all, with both ends of each bound.",
+        title=f"{len(rows)} of {points} points, {relation.short}; -o FILE writes all, both ends.",
         table=_table(computed, rows),
     )
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
 
 # Name of training with random allocation, which `epsilon` and `delta` take in place of a protocol.
-TRAINING = "random_allocation"
+TRAINING = RandomAllocation.NAME
 # Help texts for the parameters of protocols. Mechanisms have theirs in the metadata of the fields.
 PROTOCOL_PARAMETERS = {
     "attributes": "number of binary attributes, at least height",

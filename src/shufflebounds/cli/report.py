@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
 from shufflebounds.subjects.observation import REPORTS
 
@@ -73,9 +73,7 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 
 
 def _report_parts(reply: Reply, command: str) -> Page:
-    # The command that verifies the report writes no files.
-    shown = replace(reply, written=()).json
-    deployment, digest = reply.deployment, hashlib.sha256(f"{shown}\n".encode()).hexdigest()
+    deployment = reply.deployment
     seen = REPORTS if deployment is None else deployment.sample.seen
     theorems = [
         f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
@@ -100,7 +98,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         (
             "ul",
             [
-                "Neighbouring datasets differ in the replacement of one user's value.",
+                Relation(dict(reply.facts)["relation"]).sentence,
                 "All users run the stated mechanism with their own randomness. Those who do not, "
                 "or who collude with the observer, provide no cover for others: colluding and "
                 "dropout subtract them from n.",
@@ -115,10 +113,16 @@ def _report_parts(reply: Reply, command: str) -> Page:
         ("h2", "How to verify"),
         (
             "p",
-            f"Run this with shufflebounds {__version__}; it prints the object below, whose SHA-256 "
-            f"is {digest}:",
+            f"Run this with shufflebounds {__version__}; it prints the object below again:",
         ),
-        ("command", f"{command} --json | sha256sum"),
+        ("command", f"{command} --json"),
+        (
+            "p",
+            "Everything but computed numbers must be equal. Computed numbers may differ in their "
+            "last digits, which depend on the processor; no checksum is given for this reason. "
+            "What has a lower and an upper end is an interval that provably contains the exact "
+            "value: the interval that you compute must overlap with the one below.",
+        ),
         ("p", " ".join(reply.written)),
         (
             "p",
@@ -130,7 +134,8 @@ def _report_parts(reply: Reply, command: str) -> Page:
         ("ul", theorems[:MAX_ROWS]),
         (counted(len(theorems[MAX_ROWS:]), "more theorem"), theorems[MAX_ROWS:]),
         ("p", "docs/proofs/engine.md proves how they are evaluated, and every error term."),
-        ("object", shown),
+        # The command that verifies the report writes no files.
+        ("object", replace(reply, written=()).json),
     ]
 
 

@@ -292,6 +292,7 @@ class Scenario:
             eps0 = self.sample.eps0
             facts["eps0"] = None if eps0 == math.inf else eps0
         facts |= {"seen": self.sample.seen.name, "covered": self.sample.covered or "all users"}
+        facts["relation"] = self.sample.relation
         unreliable: dict[str, Any] = {"colluding": self.colluding}
         unreliable |= {"dropout": self.dropout} if self.dropout else {}
         if self.n is None:
@@ -342,8 +343,9 @@ class Scenario:
         return f"{type_}({listed})" if listed else type_
 
     def title(self, *target: str) -> str:
-        """Return the first line of an answer: what is sent, users, rounds and the target."""
-        return ", ".join(filter(None, [self.name, self.users_text, self.rounds_text, *target]))
+        """Return the first line of an answer: what is sent, users, rounds, relation and target."""
+        parts = [self.name, self.users_text, self.rounds_text, self.sample.relation.short, *target]
+        return ", ".join(filter(None, parts))
 
     @property
     def users_text(self) -> str:

@@ -38,7 +38,7 @@ NOT_FOR_TRAINING = {
     "colluding": "other examples provide no cover, so all of them may be known",
     "dropout": "other examples provide no cover, so all of them may be missing",
     "rounds": "--epochs is the number of passes over the data",
-    "also": "sb.compose in Python adds epochs with other settings",
+    "also": "sb.compose in Python adds epochs with other settings, and only epochs",
     "eps0": "a step has a noise multiplier, and no eps0",
     "mechanism": "the mechanism of a step is Gaussian noise",
     "part": "the mechanism of a step is Gaussian noise",

@@ -17,6 +17,7 @@ from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.values import WHOLE
 from shufflebounds.core.enclosure import PrecisionError, outward
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.questions.searches import smallest_noise_multiplier
 from shufflebounds.questions.training import Training
 
@@ -61,6 +62,7 @@ def training_reply(
         answer,
         column,
         [claim, _remains(quantity, getattr(training, f"{quantity}_without_secret")(at))],
+        f"--epochs 1 --noise-multiplier {outward(training.noise_of_kept_steps, up=False)}",
         ROWS,
         _large_epsilon(eps, shown),
         output,
@@ -69,7 +71,12 @@ def training_reply(
 
 @command(
     option("--steps", WHOLE, "Number of steps of an epoch, 1 to 1e15.", required=True),
-    option("--epochs", WHOLE, "Number of epochs, 1 to 1e6.", default=1),
+    option(
+        "--epochs",
+        WHOLE,
+        "Number of epochs, in each of which steps are redrawn, 1 to 1e6.",
+        default=1,
+    ),
     *("eps", "delta"),
     rtol_option("0.01 for one epoch, else 0.02"),
     *("json", "explain"),
@@ -102,6 +109,7 @@ def noise(
         answer,
         "noise multiplier",
         claim,
+        f"--epochs 1, and multiply that noise by {outward(math.sqrt(epochs), up=True)}",
         NOISE_ROWS,
         _large_epsilon(eps, repr(eps)),
         output,
@@ -115,20 +123,36 @@ def _reply(
     answer: Answer,
     column: str,
     claim: list[str],
+    question_for_kept_steps: str,
     rows: Mapping[str, str],
     warnings: list[str],
     output: Output,
 ) -> Reply:
-    """Return the reply whose two rows are both ends of an answer."""
+    """Return the reply whose two rows are both ends of an answer.
+
+    ``question_for_kept_steps`` says what to ask if examples keep their steps over all epochs.
+    """
     answers = {name: answer for name in rows}
     table = table_of_bounds(answers, {"best": "upper", "lower": "lower"}, column, label, output)
     listed = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
     assumed = _assumptions(int(parameters["steps"]))
+    if parameters["epochs"] > 1:
+        warnings = [
+            "Steps are redrawn in every epoch: an example that keeps its step over all epochs, as "
+            "in BallsInBinsSampling of JAX Privacy, is protected less. Ask about "
+            f"{question_for_kept_steps}.",
+            *warnings,
+        ]
+    relation = RandomAllocation.relation
     facts = {"version": __version__, "protocol": TRAINING, "parameters": dict(parameters)}
     ends = {name: plain_answer(answer) for name in rows}
     return Reply(
-        title=f"Training with random allocation ({listed}), {wording}",
-        facts=facts | dict(target) | ends | {"precise": not answer.shortfall},
+        title=f"Training with random allocation ({listed}), {relation.short}, {wording}",
+        facts=facts
+        | {"relation": relation}
+        | dict(target)
+        | ends
+        | {"precise": not answer.shortfall},
         table={heading: cells for heading, cells in table.items() if heading != ERROR},
         claim=claim,
         legend={label(name): meaning for name, meaning in rows.items()},
@@ -141,7 +165,7 @@ def _reply(
 def _assumptions(steps: int) -> list[str]:
     """Return the notes on what an answer rests on."""
     return [
-        f"Assumed: in every epoch each example joins one step, drawn anew in secret (step = "
+        "Assumed: in every epoch each example joins one step, redrawn in secret (step = "
         f"rng.integers({steps}, size=N)), and neighbours differ by one example that is added or "
         "removed; fixed-size batches of a shuffled dataset are not covered. They are another "
         "mechanism: replace the shuffle in your data loader by this draw. The sizes of batches "

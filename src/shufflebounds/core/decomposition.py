@@ -34,6 +34,7 @@ from shufflebounds.core.products import (
     merge_rows,
     united_products,
 )
+from shufflebounds.core.relation import Relation, common_relation, read_relation
 
 # Largest number of pairs of components in one step of a joint composition: 300 MB and some seconds.
 LARGEST_JOINT = 25_000_000
@@ -68,12 +69,16 @@ class Decomposition:
         rounded, so that a report on this component tells nothing. By default it is true where
         a = b if no ``rel_err`` is given and both sums are equal, and false everywhere otherwise.
         If you raise ``rel_err`` to cover other numbers, set it to None: these need not be tied.
+    relation
+        How the two datasets differ that a and b are about: ``replace``, or ``add or remove`` as for
+        epochs of training.
 
     Raises
     ------
     ValueError
         For arrays that are not probability masses, a ``rel_err`` outside its range, ends that are
-        not decompositions, and components that are tied though a ≠ b. The message names the field.
+        not decompositions, components that are tied though a ≠ b, and an unknown relation. The
+        message names the field.
 
     Examples
     --------
@@ -91,6 +96,7 @@ class Decomposition:
     inner: Decomposition | None = field(default=None, repr=False)
     outer: Decomposition | None = field(default=None, repr=False)
     tied: BoolArray | None = field(default=None, repr=False)
+    relation: Relation = field(default=Relation.REPLACE, repr=False)
     # Truth values, shape (J,), read-only: ``tied`` if it is given, else its default.
     ties: BoolArray = field(init=False, repr=False)
 
@@ -115,9 +121,14 @@ class Decomposition:
         object.__setattr__(
             self, "rel_err", _entry_error(given_error, are_rounded, max(abs(a), abs(b), c))
         )
+        object.__setattr__(self, "relation", read_relation(self.relation))
         for name in ("inner", "outer"):
-            if getattr(self, name) is not None:
-                require(name, getattr(self, name))
+            end = getattr(self, name)
+            if end is not None and require(name, end).relation != self.relation:
+                raise ValueError(
+                    f"{name} must have the relation {self.relation.value!r} of the decomposition, "
+                    f"got {end.relation.value!r}"
+                )
         # If the sums of a and b differ, equal masses become unequal when divided by these sums.
         sum_gap = math.fsum([*self.a.tolist(), *(-self.b).tolist()])
         are_exact = given_error == 0.0 and not are_rounded and sum_gap == 0.0
@@ -133,7 +144,7 @@ class Decomposition:
         # The constructor adds the error of the sums to `rel_err`. A copy made with that `rel_err`
         # would have no ties by default, so its ties are passed explicitly.
         tied = self.ties if self.rel_err > 0.0 else self.tied
-        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, tied)
+        return type(self), (self.a, self.b, self.c, self.rel_err, *ends, tied, self.relation)
 
     def __len__(self) -> int:
         return self.a.size
@@ -208,6 +219,7 @@ class Decomposition:
             self.inner and self.inner.swap(),
             self.outer and self.outer.swap(),
             self.ties,
+            self.relation,
         )
 
     def same_input(self) -> Decomposition:
@@ -277,6 +289,7 @@ class Decomposition:
             self.inner and self.inner.merge(),
             self.outer and self.outer.merge(),
             tied == 1.0,
+            self.relation,
         )
 
     @property
@@ -300,8 +313,8 @@ class Decomposition:
         Raises
         ------
         ValueError
-            If a product of masses would be too small for a float, or the pairs are too many for
-            memory.
+            If a product of masses would be too small for a float, if the pairs are too many for
+            memory, or for another neighbouring relation.
 
         Examples
         --------
@@ -310,6 +323,7 @@ class Decomposition:
         [0.0625, 0.375, 0.5625]
         """
         require("other", other)
+        relation = common_relation("both reports", [self.relation, other.relation])
         if len(self) * len(other) > LARGEST_JOINT:
             raise ValueError(
                 f"a joint of {len(self)} by {len(other)} components is too large; "
@@ -319,7 +333,7 @@ class Decomposition:
             check_product(name, getattr(self, name), getattr(other, name))
         (a, b, c, tied), errors = united_products(self._rows, other._rows)
         rel_err = compounded(self.rel_err, other.rel_err, U, *errors)
-        product = Decomposition(a, b, c, rel_err, tied=tied == 1.0).merge()
+        product = Decomposition(a, b, c, rel_err, tied=tied == 1.0, relation=relation).merge()
         return replace(
             product,
             inner=_bound_product(self, other, "inner"),
@@ -378,7 +392,8 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     Raises
     ------
     ValueError
-        If the weights do not sum to 1 within 10⁻¹², or a mass would be too small for a float.
+        If the weights do not sum to 1 within 10⁻¹², if a mass would be too small for a float, or
+        for parts of different neighbouring relations.
 
     Notes
     -----
@@ -393,6 +408,7 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     parts = validation.pairs("parts", parts, "(weight, decomposition)")
     total = validation.weights([weight for weight, _ in parts])
     parts = [(float(weight), require("part", part)) for weight, part in parts]
+    relation = common_relation("parts", (part.relation for _, part in parts))
     # The weights are divided by their sum, so that Σc exceeds 1 by rounding errors at most.
     parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
 
@@ -410,7 +426,7 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
             max(part.rel_err for _, part in end_parts), 6.0 * U, 1.001 * abs(total - 1.0)
         )
         tied = np.concatenate([part.ties for _, part in end_parts])
-        return Decomposition(a, b, c, rel_err, tied=tied).merge()
+        return Decomposition(a, b, c, rel_err, tied=tied, relation=relation).merge()
 
     inner, outer = (
         mixture(end) if any(getattr(part, end) is not None for _, part in parts) else None
@@ -451,7 +467,8 @@ def subsample(decomposition: Decomposition, rate: float) -> Decomposition:
     [0.125, 0.375, 0.5]
     """
     validation.probability("rate", rate)
-    absent_user = Decomposition(np.ones(1), np.ones(1), np.ones(1))
+    relation = require("decomposition", decomposition).relation
+    absent_user = Decomposition(np.ones(1), np.ones(1), np.ones(1), relation=relation)
     return parallel([(rate, decomposition), (1 - validation.fraction(rate), absent_user)])
 
 

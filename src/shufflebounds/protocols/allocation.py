@@ -15,6 +15,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.relation import Relation
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.randomizers.gaussian_cells import gaussian_pair, loss_beyond
 from shufflebounds.subjects.base import ANY_AIM, DEFAULT_CELLS, Aim, GivenSource, Shuffle, Subject
@@ -63,11 +64,15 @@ class RandomAllocation(Subject):
     This is DP-SGD with the sampling that is also called balls and bins. A step adds N(0, σ²) to a
     sum of gradients that are clipped to norm 1 (or C, with noise σC). In every epoch, each example
     is put into one of the t steps, uniformly and independently of all others, and takes part in no
-    other step. Neighbouring datasets differ by adding or removing one example. Fixed-size batches
-    of a shuffled dataset are another mechanism, and so is replacement (docs/random-allocation.md).
+    other step. Its step is redrawn in every epoch. If it keeps its step over E epochs, as in
+    ``BallsInBinsSampling`` of JAX Privacy, ask about one epoch with noise multiplier σ/√E instead.
+    Fixed-size batches of a shuffled dataset are another mechanism (docs/random-allocation.md).
 
-    `epsilon`, `delta`, `advantage` and `compose` take it in place of a randomizer. Then ``n`` is
-    the number t of steps of an epoch, and ``rounds`` is the number of epochs.
+    Neighbouring datasets differ by adding or removing one example. The ε of a replacement is
+    larger. So epochs cannot be composed with reports, whose users are replaced.
+
+    `epsilon`, `delta`, `advantage`, `profile` and `compose` take it in place of a randomizer. Then
+    ``n`` is the number t of steps of an epoch, and ``rounds`` is the number of epochs.
 
     Parameters
     ----------
@@ -93,6 +98,8 @@ class RandomAllocation(Subject):
 
     noise_multiplier: float
     eps0: ClassVar[None] = None  # type: ignore[misc]
+    # Its name on the command line.
+    NAME: ClassVar[str] = "random_allocation"
 
     def __post_init__(self) -> None:
         sigma = validation.finite("noise_multiplier", self.noise_multiplier)
@@ -102,6 +109,11 @@ class RandomAllocation(Subject):
                 f"got {self.noise_multiplier!r}"
             )
         object.__setattr__(self, "noise_multiplier", sigma)
+
+    @property
+    def relation(self) -> Relation:
+        """See `Subject`."""
+        return Relation.ADD_OR_REMOVE
 
     @property
     def is_made_for_delta(self) -> bool:
@@ -153,7 +165,7 @@ class RandomAllocation(Subject):
         # A normal variable is z standard deviations below its mean with at most e^{−z²/2}.
         first = -0.5 / sigma**2 - math.sqrt(-2.0 * math.log(LOW_TAIL_SHARE * tail)) / sigma
         scale = np.linspace(first, last, SCALE_CELLS + 1)
-        coarse = gaussian_pair(sigma, np.linspace(scale[0], last, COARSE_CELLS + 1))
+        coarse = gaussian_pair(sigma, np.linspace(scale[0], last, COARSE_CELLS + 1), self.relation)
         losses = _losses_that_matter(coarse, n, share, last, LOSSES if epochs > 1 else 1)
         density = np.zeros(SCALE_CELLS)
         for eps in losses.tolist():
@@ -167,7 +179,7 @@ class RandomAllocation(Subject):
         density += EVEN_SHARE / (1.0 - EVEN_SHARE) * density.mean()
         places = np.append(0.0, np.cumsum(density))
         nodes = np.interp(np.linspace(0.0, places[-1], cells + 1), places, scale)
-        return gaussian_pair(sigma, np.unique(nodes))
+        return gaussian_pair(sigma, np.unique(nodes), self.relation)
 
 
 def _losses_that_matter(

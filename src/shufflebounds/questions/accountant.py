@@ -19,6 +19,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.relation import Relation, common_relation, read_relation
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.losses import Losses, losses_above
 from shufflebounds.questions.answers import Sent
@@ -43,7 +44,8 @@ class ShuffleAccountant:
 
     ``compose``, ``get_epsilon`` and ``get_delta`` have the signatures of a ``PrivacyAccountant`` of
     dp_accounting, and neighbours are datasets in which one user's value is replaced
-    (``REPLACE_ONE``). Unlike the values of dp_accounting, those of this ledger are certified.
+    (``REPLACE_ONE``). Epochs of a `RandomAllocation`, which are about adding or removing an
+    example, are refused. Unlike the values of dp_accounting, those of this ledger are certified.
     Section 1 of docs/proofs/composition.md says for which rounds. ``composed`` also has lower
     bounds.
 
@@ -88,11 +90,13 @@ class ShuffleAccountant:
         Raises
         ------
         ValueError
-            For an argument outside these ranges; the ledger does not change.
+            For an argument outside these ranges, and for another neighbouring relation; the ledger
+            does not change.
         """
         mechanism = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
         rounds = validation.rounds(rounds)
+        common_relation("the ledger", [Relation.REPLACE, subject_of(mechanism).relation])
         keys = (shuffle.source.key for shuffle in subject_of(mechanism).shuffles(n))
         key = (*keys, n)
         earlier_rounds = self._rounds[key][2] if key in self._rounds else 0
@@ -165,7 +169,11 @@ class ShuffleAccountant:
 
 
 def from_profile(
-    delta: Callable[[FloatArray], ArrayLike], *, interval: float = 1e-3, smallest: float = 1e-12
+    delta: Callable[[FloatArray], ArrayLike],
+    *,
+    interval: float = 1e-3,
+    smallest: float = 1e-12,
+    relation: str = Relation.REPLACE,
 ) -> Decomposition:
     """Return a decomposition with the privacy profile of another mechanism, for `compose`.
 
@@ -176,14 +184,19 @@ def from_profile(
     Parameters
     ----------
     delta
-        Upper bounds of δ at an array of ε ≥ 0 (natural log), for the replacement of one record in
-        either order, such as ``pld.get_delta_for_epsilon`` of a privacy loss distribution of
+        Upper bounds of δ at an array of ε ≥ 0 (natural log), for neighbouring datasets in either
+        order, such as ``pld.get_delta_for_epsilon`` of a privacy loss distribution of
         dp_accounting.
     interval
         The step of the grid of ε on which `delta` is called (natural log), 10⁻⁹ to 1.
     smallest
         A value of δ at which the grid may end. The remaining δ counts as the probability of an
-        infinite loss. The grid ends after 2¹⁸ steps at the latest.
+        infinite loss. The grid ends after 2¹⁸ steps at the latest. Rounding errors of `delta` may
+        be as large: the most negative value, made positive, is the least δ at any ε.
+    relation
+        How the neighbouring datasets of the profile differ: ``replace`` (``REPLACE_ONE`` in
+        dp_accounting), for rounds of reports; or ``add or remove`` (``ADD_OR_REMOVE_ONE``), for
+        epochs of a `RandomAllocation`.
 
     Returns
     -------
@@ -196,13 +209,17 @@ def from_profile(
         For a bad argument, and if `delta` returns anything but probabilities.
     """
     interval, smallest = _validate_interval(interval), validation.delta(smallest)
+    neighbours = read_relation(relation)
     points = 64
     while True:
         points *= 4
         grid: FloatArray = np.asarray(interval * np.arange(points + 1), dtype=np.float64)
         deltas = np.asarray(delta(grid), dtype=np.float64)
-        if deltas.shape != (points + 1,) or not np.all((deltas >= 0.0) & (deltas <= 1.0)):
+        error = smallest  # Rounding may leave a probability this far outside of [0, 1].
+        if deltas.shape != (points + 1,) or not np.all((deltas >= -error) & (deltas <= 1 + error)):
             raise ValueError("delta must return a probability for each epsilon of an array")
+        # The other values err at least as much as the most negative one.
+        deltas = np.clip(deltas, max(0.0, -deltas.min()), 1.0)
         if deltas[-1] <= smallest or points > _MAX_GRID_POINTS:
             break
     last = int(np.argmax(deltas <= smallest)) or points
@@ -212,7 +229,7 @@ def from_profile(
     a = np.append(law.masses, [infinite, 0.0])
     b = np.append(law.masses[::-1], [0.0, infinite])
     # The masses are slightly above those of P, and in reverse order slightly above those of Q.
-    return Decomposition(a, b, np.zeros(a.size), rel_err=2.0**-40)
+    return Decomposition(a, b, np.zeros(a.size), rel_err=2.0**-40, relation=neighbours)
 
 
 def to_dp_accounting(
@@ -223,8 +240,10 @@ def to_dp_accounting(
     Parameters
     ----------
     composed
-        Rounds of shuffling, from `compose`. If there are epochs of a `RandomAllocation`, the
-        distribution is that of adding or removing one example (``ADD_OR_REMOVE_ONE``).
+        Rounds of shuffling, from `compose`. The distribution is for their ``relation``: that of
+        replacing one user's value (``REPLACE_ONE``) or, for epochs of a `RandomAllocation`, that of
+        adding or removing one example (``ADD_OR_REMOVE_ONE``). A distribution of dp_accounting does
+        not know its relation, so compose it only with others of the same one.
     interval
         The distribution's ``value_discretization_interval`` (natural log). All distributions that
         you compose must have the same one. The precision is good if the interval is far below the
@@ -285,7 +304,7 @@ def to_renyi_accounting(
     """Return orders, and upper bounds of the Rényi divergences of all rounds at these orders.
 
     The Rényi accountant of dp_accounting accepts no divergences from elsewhere. Add these to its
-    ``rdp`` at the same ``orders``, for the replacement of one record, and convert the sum with its
+    ``rdp`` at the same ``orders``, for the ``relation`` of the rounds, and convert the sum with its
     public function ``rdp.compute_epsilon(orders, rdp, delta)``. Version 0.6 counts a
     ``GaussianDpEvent`` for addition or removal even if the relation is ``REPLACE_ONE``: halve its
     noise multiplier.

@@ -13,6 +13,7 @@ from typing import ClassVar, overload
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure, Enclosures
+from shufflebounds.core.relation import common_relation
 from shufflebounds.core.work import limited
 from shufflebounds.questions.arguments import ArrayOf, is_array_like, paired
 from shufflebounds.questions.enclose import Quantity
@@ -60,18 +61,21 @@ def epsilon(
 ) -> Enclosure | Enclosures:
     """Enclose the smallest ε at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    Neighbouring datasets differ by the replacement of one user's input. Assumed: all users share
-    the randomizer; reports are independent given the inputs; rounds have randomness of their own,
-    and may be adaptive as docs/proofs/composition.md, section 1, says. A decomposition covers the
-    two inputs of the victim that it is made of. A blanket covers them whatever the others hold, and
-    covers all datasets if that pair of inputs is the worst.
+    Neighbouring datasets differ by the replacement of one user's input. For a `RandomAllocation`
+    they differ by adding or removing one example, and the ε of a replacement is larger (see
+    docs/random-allocation.md).
+
+    Assumed: all users share the randomizer; reports are independent given the inputs; rounds have
+    randomness of their own, and may be adaptive as docs/proofs/composition.md, section 1, says. A
+    decomposition covers the two inputs of the victim that it is made of. A blanket covers them
+    whatever the others hold, and covers all datasets if that pair of inputs is the worst.
 
     Parameters
     ----------
     decomposition
         What one report tells: a `Decomposition` such as ``R.blanket()``, or a `Randomizer` R. Or a
         `RandomAllocation`, for which ``n`` is the number of steps of an epoch and ``rounds`` is the
-        number of epochs.
+        number of epochs, in each of which the steps of examples are redrawn.
     n
         Number of users who report and do not collude, 1 to 10¹⁵; or a 1-d array of such.
     delta
@@ -158,7 +162,7 @@ def delta(
 ) -> Enclosure | Enclosures:
     """Enclose the smallest δ at which n shuffled reports, or several rounds of them, are (ε, δ)-DP.
 
-    What is assumed, and the sources, are those of `epsilon`.
+    What is assumed, which neighbouring datasets are meant, and the sources, are as for `epsilon`.
 
     Parameters
     ----------
@@ -545,8 +549,7 @@ def _largest(
         raise ValueError(
             f"{argument} must be decompositions by name, such as {example}, got {pairs!r}"
         )
-    for decomposition in pairs.values():
-        require(argument, decomposition)
+    common_relation(argument, (require(argument, x).relation for x in pairs.values()))
     view = View.LOWER if argument == "pairs" else View.BLANKET
     plan = Plan(_NamedPairs(pairs), make=partial(interval_of, view=view))
     ends = plan.answer(quantity, [(at, at)], [validation.users(n)], rtol)

@@ -14,6 +14,7 @@ from functools import cached_property
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.relation import Relation
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.rounds import Sums
 from shufflebounds.questions.answers import Sent
@@ -37,6 +38,11 @@ class Composed:
     schedule
         Rounds of one kind each: what is sent, the number of users, how many times.
 
+    Raises
+    ------
+    ValueError
+        For rounds of different neighbouring relations.
+
     Examples
     --------
     >>> five = sb.compose([(sb.KRR(k=10, eps0=2.0).blanket(), 10_000, 5)])
@@ -49,6 +55,11 @@ class Composed:
     def __repr__(self) -> str:
         phases = ", ".join(f"{phase.times} × n = {phase.n}" for phase in self.schedule.phases)
         return f"<Composed: {phases}>"
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation of all rounds."""
+        return self.schedule.relation
 
     @cached_property
     def plan(self) -> Plan:
@@ -83,9 +94,10 @@ class Composed:
     def epsilon(self, delta: float, *, rtol: float | None = None) -> Enclosure:
         """Enclose the smallest ε at which all rounds together are (ε, δ)-DP.
 
-        Of two datasets that differ by the replacement of one user's input; n counts users who
-        follow the protocol and do not collude. The decomposition must bound the victim's inputs in
-        every round: docs/proofs/composition.md, section 1.
+        Of two datasets that differ by the replacement of one user's input or, for epochs of a
+        `RandomAllocation`, by one example that is added or removed (``relation``). n counts users
+        who follow the protocol and do not collude. The decomposition must bound the victim's inputs
+        in every round: docs/proofs/composition.md, section 1.
 
         Parameters
         ----------
@@ -169,17 +181,19 @@ def compose(
         ``MatrixRandomizer(P).blankets().values()``, any of which may be the worst in any round; or
         a `Randomizer`, of which upper ends are proven for all datasets and lower ends are those of
         pairs of datasets, the same pair in all rounds of a kind; or a `RandomAllocation`, of which
-        n is the number of steps and the number of rounds is that of the epochs.
+        n is the number of steps and the number of rounds is that of the epochs. All rounds must
+        have one neighbouring relation: epochs are about adding or removing an example, all others
+        about the replacement of a user's input, unless their ``relation`` says otherwise.
 
     Returns
     -------
     Composed
-        Ask it for ``epsilon(delta)`` or ``delta(eps)``.
+        Ask it for ``epsilon(delta)`` or ``delta(eps)``. Its ``relation`` is that of the answers.
 
     Raises
     ------
     ValueError
-        For an empty list, and for entries outside these ranges.
+        For an empty list, for entries outside these ranges, and for epochs among reports.
 
     Notes
     -----

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.progress import steps
+from shufflebounds.core.relation import common_relation
 from shufflebounds.core.words import counted
 from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.profiles.rounds import Rounds, RoundTarget, Sums
@@ -158,6 +159,10 @@ class Deployment:
         self.sent = {x.name: SentReports(self._parts(x)) for x in self.description.groups}
         shuffles = max(sum(x.shuffles for x in sent.parts) for sent in self.sent.values())
         validation.whole("the number of shuffles", shuffles, 1, validation.MAX_ROUNDS)
+        # How neighbouring datasets differ.
+        self.relation = common_relation(
+            "reports", (part.randomizer.relation for sent in self.sent.values() for part in sent)
+        )
 
     @classmethod
     def read(cls, path: str | Path, days: str | Path | None = None) -> Self:
@@ -222,6 +227,8 @@ class Deployment:
 
     def epsilon(self, delta: float) -> Enclosure:
         """Enclose the smallest ε at which all reports of all days together are (ε, δ)-DP.
+
+        Neighbouring datasets differ by the replacement of one user, with all values of all days.
 
         Parameters
         ----------

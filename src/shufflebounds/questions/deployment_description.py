@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
+from shufflebounds.core.relation import common_relation
 from shufflebounds.core.words import counted
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
 from shufflebounds.randomizers.joint import Joint
@@ -326,7 +328,10 @@ def _report(name: Any, entry: Any) -> DailyReport:
     try:
         if not isinstance(entry["mechanism"], Mapping):
             raise ValueError(f"it must be like {{type: krr, k: 10}}, got {entry['mechanism']!r}")
-        mechanism = parse(_mapping("mechanism", entry["mechanism"]))
+        content = _mapping("mechanism", entry["mechanism"])
+        if content.get("type") == RandomAllocation.NAME:
+            common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+        mechanism = parse(content)
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
     if mechanism.has_own_eps0 and "eps0" in entry:

@@ -297,6 +297,9 @@ def profile(
 ) -> SampledProfile:
     """Enclose δ as a curve in ε, the privacy profile of one round of n users or of several.
 
+    Neighbouring datasets are as for `epsilon`: those of a `RandomAllocation` differ by adding or
+    removing one example, all others by the replacement of one user's input.
+
     For a randomizer it is the mechanism's own curve, the largest one of all its datasets: ``upper``
     is proven for all of them. At every ε one of several specific pairs of datasets achieves
     ``lower``, the same pair in all rounds. Proofs: docs/proofs/composition.md, section 7.
@@ -434,7 +437,8 @@ def advantage(
     """Enclose δ at ε = 0, the advantage of the best test over a guess (total variation).
 
     It is 1 minus the smallest sum of both error rates of a test. From even odds the best test is
-    right with probability (1 + advantage)/2. The assumptions are those of `epsilon`.
+    right with probability (1 + advantage)/2. The assumptions, and which neighbouring datasets are
+    meant, are as for `epsilon`.
 
     Parameters
     ----------

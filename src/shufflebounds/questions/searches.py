@@ -524,7 +524,8 @@ def smallest_noise_multiplier(
 ) -> Enclosure:
     """Enclose the smallest noise multiplier at which random allocation is (ε, δ)-DP.
 
-    What is assumed is said at `RandomAllocation`.
+    What is assumed is said at `RandomAllocation`: neighbouring datasets differ by adding or
+    removing one example, and the steps of examples are redrawn in every epoch.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
+from shufflebounds.core.relation import Relation
 from shufflebounds.randomizers import accuracy, sampling
 from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.sampling import checked_values
@@ -80,6 +81,8 @@ class Randomizer(ABC):
     # Whether docs/ proves which pairs of inputs are the worst, so that the `matrix` is not needed.
     # A derived class does not inherit it.
     pairs_are_proven: ClassVar[bool] = False
+    # How neighbouring datasets differ; the same for all randomizers.
+    relation: ClassVar[Relation] = Relation.REPLACE
     # Names of the parameters that are paths of files on which the results depend.
     FILES: ClassVar[tuple[str, ...]] = ()
 

@@ -8,12 +8,14 @@ reports of `randomizers.gaussian`. Proofs: docs/proofs/random-allocation.md, sec
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.relation import Relation
 from shufflebounds.divergence.law import U
 
 # Number of points of the Gauss–Legendre rule in a cell.
@@ -71,7 +73,9 @@ def gaussian_cells(sigma: float, losses: FloatArray) -> GaussianCells:
     return GaussianCells(v, *_cell_masses(sigma, v), below, above, err)
 
 
-def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
+def gaussian_pair(
+    sigma: float, losses: FloatArray, relation: Relation = Relation.REPLACE
+) -> Decomposition:
     """Return the decomposition (A, B, B), with cells between `losses` as its ends.
 
     The arrays are those of ``inner``, where the cells and both tails are the components. In
@@ -85,19 +89,21 @@ def gaussian_pair(sigma: float, losses: FloatArray) -> Decomposition:
     losses
         The ends of cells, shape (N + 1,), ascending. Cells that are too wide for the quadrature
         are divided.
+    relation
+        The neighbouring relation that the decomposition is about.
     """
     cells = gaussian_cells(sigma, losses)
     below, above, err = cells.below, cells.above, cells.rel_err
     b = np.concatenate([[below[0]], cells.mass, [above[0]]])
     a = np.concatenate([[below[1]], cells.ratio_mass, [above[1]]])
-    inner = Decomposition(a, b, b, err)
+    inner = Decomposition(a, b, b, err, relation=relation)
     nodes = cells.nodes
     nodes[-1] += above[0]
     visible = below[1] + tail_delta(sigma, float(cells.v[-1]))
     b = np.concatenate([[below[0]], nodes, [0.0]])
     a = np.concatenate([[0.0], np.exp(cells.v) * nodes, [visible]])
-    outer = Decomposition(a, b, b, err)
-    return Decomposition(inner.a, inner.b, inner.c, inner.rel_err, inner, outer)
+    outer = Decomposition(a, b, b, err, relation=relation)
+    return replace(inner, inner=inner, outer=outer)
 
 
 def tail_delta(sigma: float, loss: float) -> float:

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.relation import Relation
 from shufflebounds.subjects.observation import REPORTS, Observation
 from shufflebounds.subjects.ratios import Ratios, ratios_of_reports
 
@@ -181,6 +182,11 @@ class Subject(ABC):
     seen: ClassVar[Observation] = REPORTS
 
     @property
+    def relation(self) -> Relation:
+        """How neighbouring datasets differ."""
+        return Relation.REPLACE
+
+    @property
     def label(self) -> str:
         """What is sent, with its parameters."""
         return repr(self)
@@ -230,7 +236,7 @@ def content_key(decomposition: Decomposition) -> tuple:
     """Return a hashable key that two decompositions share only if they are equal."""
     arrays = (getattr(decomposition, name).tobytes() for name in ("a", "b", "c", "ties"))
     ends = (end and content_key(end) for end in (decomposition.inner, decomposition.outer))
-    return (*arrays, decomposition.rel_err, *ends)
+    return (*arrays, decomposition.rel_err, decomposition.relation, *ends)
 
 
 class InfeasibleError(ValueError):

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
@@ -198,6 +199,14 @@ class Decompositions(Subject):
 
     sent: tuple[Decomposition, ...]
     eps0: ClassVar[None] = None  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        common_relation("decompositions", (x.relation for x in self.sent))
+
+    @property
+    def relation(self) -> Relation:
+        """See `Subject`."""
+        return self.sent[0].relation
 
     @cached_property
     def source(self) -> Source:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Subject
 
 
@@ -27,6 +28,14 @@ class Schedule(Subject):
     """
 
     phases: Sequence[Phase]
+
+    def __post_init__(self) -> None:
+        common_relation("rounds", (phase.subject.relation for phase in self.phases))
+
+    @property
+    def relation(self) -> Relation:
+        """See `Subject`."""
+        return self.phases[0].subject.relation
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
+from shufflebounds.profiles.losses import Losses
 from shufflebounds.questions.accountant import (
     _round_losses_down,
     _split_losses,
@@ -16,7 +17,6 @@ from shufflebounds.questions.accountant import (
     to_renyi_accounting,
 )
 from shufflebounds.questions.composed import compose
-from shufflebounds.profiles.losses import Losses
 
 COMPOSED = compose([(sb.KRR(10, 4.0).blanket(), 10**4, 30)])
 
@@ -125,8 +125,26 @@ def test_a_profile_that_never_falls_is_a_loss_without_end(gives):
     assert compose([(one, 1, 1)]).delta(1.0).upper >= gives
 
 
+@pytest.mark.parametrize("mu", [0.3, 20.0])
+def test_a_profile_may_err_by_rounding_but_is_not_trusted_below_its_error(mu):
+    """An FFT leaves -1e-13 where δ is smaller, and 1 + 1e-13 where it is 1."""
+
+    def rounded(eps):
+        return gaussian(mu)(eps) + np.where(np.arange(eps.size) % 2, 1e-13, -1e-13)
+
+    found = compose([(from_profile(rounded, interval=0.01), 1, 1)])
+    for eps in (0.0, 0.5, 3.0):
+        assert gaussian(mu)(np.array([eps]))[0] <= found.delta(eps).upper
+    assert found.delta(500.0).upper >= 1e-13
+
+
 def test_what_is_no_profile():
-    for bad in (lambda eps: eps, lambda eps: 0.5, lambda eps: np.full(eps.shape, np.nan)):
+    for bad in (
+        lambda eps: eps,
+        lambda eps: 0.5,
+        lambda eps: np.full(eps.shape, np.nan),
+        lambda eps: gaussian(0.3)(eps) - 2e-12,
+    ):
         with pytest.raises(ValueError, match="delta must return a probability for each epsilon"):
             from_profile(bad)
 

@@ -20,11 +20,11 @@ from shufflebounds import (
     largest_eps0,
     standard_clone,
 )
-from shufflebounds.questions import calibration
-from shufflebounds.questions.searches import most_rounds
-from shufflebounds.questions.composed import compose
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
+from shufflebounds.questions import calibration
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.searches import most_rounds
 
 
 def krr(eps0: float) -> Decomposition:

@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from shufflebounds.questions.round import Round, affordable_suprema
 from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.questions.round import Round, affordable_suprema
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.stats import binom
+from shufflebounds.questions.round import fewer_kinds, joined
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
-from shufflebounds.questions import round as round_module
-from shufflebounds.questions.composed import compose
-from shufflebounds.questions.round import fewer_kinds, joined
 from shufflebounds.core.enclosure import WorkError, reached
 from shufflebounds.core.work import budget
 from shufflebounds.profiles import rounds as rounds_module
+from shufflebounds.questions import round as round_module
+from shufflebounds.questions.composed import compose
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -153,7 +153,7 @@ def test_rounds_of_many_sizes():
 def test_directions_that_differ_are_both_covered():
     composed = compose([(LOPSIDED, 500, 20)])
     turned = compose([(LOPSIDED.swap(), 500, 20)])
-    assert composed.epsilon(1e-6) == turned.epsilon(1e-6)
+    assert overlap(composed.epsilon(1e-6), turned.epsilon(1e-6))
     with pytest.raises(sb.PrecisionError, match="rounds is known only to lie"):
         composed.epsilon(1e-6, rtol=1e-4)
 

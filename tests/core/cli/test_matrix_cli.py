@@ -66,8 +66,9 @@ def test_delta_is_the_largest_of_all_inputs(options):
     assert found["blanket"]["upper"] >= worst[0]
     each = sb.MatrixRandomizer(ROWS).blankets()
     upper = max(sb.delta(pair, 0.2, 2).upper for pair in each.values())
-    assert found["blanket"]["upper"] == upper
-    assert sb.delta(each[found["blanket"]["inputs"]], 0.2, 2).upper == upper
+    assert found["blanket"]["upper"] == pytest.approx(upper, rel=1e-12)
+    pair = each[found["blanket"]["inputs"]]
+    assert sb.delta(pair, 0.2, 2).upper == pytest.approx(upper, rel=1e-12)
     assert found["eps0"] == pytest.approx(EPS0, rel=1e-14)
     assert found["eps0"] >= EPS0
 

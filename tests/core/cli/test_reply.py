@@ -123,7 +123,7 @@ def test_a_curve_is_a_short_table_in_a_terminal_and_csv_elsewhere():
     asked = ("curve", *KRR, "--eps0", "4", "--delta", "1e-6", "--bound", "clone")
     printed = run_in_terminal(*asked, "--points", "31", "--quantity", "epsilon")
     title, _, heading, *rows = printed.splitlines()
-    assert title.startswith("11 of 31 points; -o FILE")
+    assert title.startswith("11 of 31 points, one user replaced; -o FILE")
     assert heading.split() == ["n", "clone"]
     table = list(csv.DictReader(io.StringIO(succeed(*asked, "--points", "31").stdout)))
     assert [row.split()[0] for row in rows] == [table[3 * i]["n"] for i in range(11)]

@@ -52,7 +52,7 @@ def test_error_rates_are_those_of_the_best_attack(rounds):
 def test_what_is_printed_is_on_the_safe_side():
     args = (*TERNARY, "--n", "1000", "--rounds", "30")
     text, exact = run(*args).stdout, answer(*args)
-    assert text.startswith("KRR(k=3, eps0=1.0), n = 1000 users, 30 rounds\n")
+    assert text.startswith("KRR(k=3, eps0=1.0), n = 1000 users, 30 rounds, one user replaced\n")
     table = [line for line in text.splitlines() if line.startswith("  ")]
     cells = [re.split(r"\s{2,}", line.strip()) for line in table]
     rows = {name: values for name, *values in cells}

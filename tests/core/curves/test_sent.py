@@ -107,7 +107,7 @@ def test_the_worst_pair_may_be_another_in_every_round():
         candidates=Several.upper_candidates,
     )
     (twice,) = several.answers(Several(), "epsilon", [setting.at(rounds=2)])
-    assert twice.enclosure.lower == max(one.epsilon(1e-6).lower for one in alone)
+    assert twice.enclosure.lower >= 0.999 * max(one.epsilon(1e-6).lower for one in alone)
 
 
 def test_a_protocol_of_several_kinds_of_shuffles_is_composed():

@@ -134,7 +134,8 @@ def test_nasty_curves_meet_their_points(data, n, delta):
     for users, found in zip(n, curve, strict=True):
         single = reached(lambda users=users: sb.epsilon(decomposition, users, delta, rtol=1e-2))
         assert found == single or overlap(found, single)
-        assert found.relative_width <= max(1e-2, single.relative_width)
+        # Where the goal is out of reach, both fall short of it alike.
+        assert found.relative_width <= max(1e-2, 1.01 * single.relative_width)
 
 
 @given(st.data(), st.lists(st.integers(1, 4), min_size=2, max_size=4), st.floats(-8.0, -0.3))

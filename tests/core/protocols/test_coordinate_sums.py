@@ -193,10 +193,11 @@ def test_curves_know_them(bits):
         BOUNDS[name].answer(protocol, "epsilon", setting).enclosure
         for name in ("best", "blanket", "lower")
     )
-    assert tight.upper == sb.compose(protocol.upper_rounds(100, 2)).epsilon(1e-2).upper
+    composed = sb.compose(protocol.upper_rounds(100, 2)).epsilon(1e-2)
+    assert composed.lower <= tight.upper == pytest.approx(composed.upper, rel=1e-3)
     assert tight.upper <= upper.upper * (1 + 1e-12)
     ends = [sb.compose(one).epsilon(1e-2) for one in protocol.lower_rounds(100, 2).values()]
-    assert lower.lower == max(one.lower for one in ends)
+    assert lower.lower == pytest.approx(max(one.lower for one in ends), rel=1e-3)
     assert set(PROTOCOLS["coordinate_sums"].needs) == {"eps0"}
 
 

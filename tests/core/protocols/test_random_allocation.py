@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import shufflebounds as sb
-from shufflebounds.questions import cells, composition
-from shufflebounds.questions.accountant import to_dp_accounting, to_renyi_accounting
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
+from shufflebounds.questions import cells, composition
+from shufflebounds.questions.accountant import (
+    from_profile,
+    to_dp_accounting,
+    to_renyi_accounting,
+)
 from shufflebounds.randomizers.gaussian_cells import (
     NDTR_ERR,
     gaussian_pair,
@@ -326,15 +330,106 @@ def test_noise_multipliers_beyond_the_range():
         sb.smallest_noise_multiplier(1e-5, 1e-6, steps=1)
 
 
-def test_arrays_and_mixed_rounds():
+def test_arrays_and_different_epochs():
     epoch = sb.RandomAllocation(2.0)
     several = sb.epsilon(epoch, n=[10, 100], delta=1e-6)
     single = sb.epsilon(epoch, n=100, delta=1e-6)
     assert single == several[1]
-    reports = sb.KRR(k=2, eps0=1.0).blanket()
-    both = sb.compose([(epoch, 100, 1), (reports, 1000, 1)]).epsilon(delta=1e-6)
-    alone = sb.epsilon(reports, n=1000, delta=1e-6)
+    other = sb.RandomAllocation(4.0)
+    both = sb.compose([(epoch, 100, 1), (other, 10, 1)]).epsilon(delta=1e-6)
+    alone = sb.epsilon(other, n=10, delta=1e-6)
     assert max(single.lower, alone.lower) < both.upper < 1.01 * (single.upper + alone.upper)
+
+
+def test_epochs_and_another_mechanism_that_adds_or_removes_an_example():
+    """Epochs of one step and a Gaussian release are one Gaussian mechanism."""
+
+    def release(eps, mu=0.5):
+        return np.maximum(ndtr(mu / 2 - eps / mu) - np.exp(eps) * ndtr(-mu / 2 - eps / mu), 0.0)
+
+    other = from_profile(release, relation="add or remove")
+    both = sb.compose([(sb.RandomAllocation(4.0), 1, 8), (other, 1, 1)])
+    assert both.relation == other.relation == "add or remove"
+    upper = both.epsilon(1e-6).upper
+    with mp.workdps(DIGITS):
+        sigma = 1.0 / math.sqrt(8 / 4.0**2 + 0.5**2)
+        assert gaussian_delta(sigma, upper) <= 1e-6 <= gaussian_delta(sigma, 0.97 * upper)
+
+
+def least_replacement_delta(eps, steps, *, step=2e-3, size=2**22, lowest=-60.0):
+    """Return a lower bound of δ(ε) of an epoch with σ = 1 for two datasets that replace an example.
+
+    The clipped gradient of one example is u, |u| = 1, in every step, that of the other is −u. So
+    δ is the mean of (Σ W_i)₊/t, W_i = exp(y_i − 1/2) − e^ε exp(−y_i − 1/2), y_i standard normal.
+    W is rounded down, steps with W below ``lowest`` are dropped, and sums beyond the lattice wrap
+    to smaller ones, all of which lowers the mean.
+    """
+    y = np.linspace(-8.0, 6.0, 60_001)
+    masses, y = np.diff(ndtr(y)), y[:-1]
+    w = np.exp(y - 0.5) - math.exp(eps) * np.exp(-y - 0.5)
+    kept = w >= lowest
+    places = np.floor((w[kept] - lowest) / step).astype(np.int64)
+    law = np.bincount(places, masses[kept], size)
+    sums = np.maximum(np.fft.irfft(np.fft.rfft(law) ** steps, size), 0.0)
+    values = steps * lowest + step * np.arange(size)
+    return float(np.maximum(values, 0.0) @ sums) / steps
+
+
+def test_a_replacement_has_a_larger_delta():
+    """A sum of an epoch and of reports says nothing about a replacement: the epoch alone has more.
+
+    At ε = 0.6298 the sum of this epoch and of a shuffle of reports had δ = 10⁻⁵.
+    """
+    claimed = sb.delta(sb.RandomAllocation(1.0), eps=0.6298, n=100).upper
+    assert claimed < 1e-5
+    assert 1.7e-4 < least_replacement_delta(0.6298, 100) < 1.75e-4
+    assert least_replacement_delta(0.823, 100) > 1e-5
+    # A removal and an addition are a replacement.
+    eps = sb.epsilon(sb.RandomAllocation(1.0), n=100, delta=1e-5).upper
+    assert least_replacement_delta(2.0 * eps, 100) < (1.0 + math.exp(eps)) * 1e-5
+
+
+def test_kept_bins_are_one_epoch():
+    """If examples keep their steps over ten epochs, these are one epoch with noise σ/√10.
+
+    The noise of all epochs is drawn, and the likelihood ratio is that of the definition.
+    """
+    sigma, steps, epochs, eps = 2.00102, 10, 10, 1.0
+    rng = np.random.default_rng(1)
+    samples = []
+    for _ in range(20):
+        y = rng.normal(0.0, sigma, (10_000, epochs, steps))
+        y[:, :, 0] += 1.0  # the example's step, the same in every epoch
+        ratio = np.exp(((y - 0.5) / sigma**2).sum(axis=1)).mean(axis=1)
+        samples.append(np.maximum(1.0 - math.exp(eps) / ratio, 0.0).mean())
+    mean, error = np.mean(samples), np.std(samples) / math.sqrt(len(samples))
+    kept = sb.delta(sb.RandomAllocation(sigma / math.sqrt(epochs)), eps=eps, n=steps)
+    assert kept.lower - 4.0 * error < mean < kept.upper + 4.0 * error
+    assert 0.07 < kept.lower < kept.upper < 0.071
+    # With bins that are redrawn, this noise is enough for δ = 0.01.
+    redrawn = sb.epsilon(sb.RandomAllocation(sigma), n=steps, delta=1e-2, rounds=epochs)
+    assert 0.98 < redrawn.lower < redrawn.upper < 1.01
+    assert sb.epsilon(sb.RandomAllocation(sigma / epochs**0.5), steps, 1e-2).lower > 1.3
+
+
+@pytest.mark.parametrize("sigma", [1.0, 2.0])
+def test_kept_bins_with_gradients_that_depend_on_the_past(sigma):
+    """Gradients that follow earlier outputs reveal no more than constant ones."""
+    steps, epochs, eps = 2, 2, 0.5
+    rng = np.random.default_rng(2)
+    limit = sb.delta(sb.RandomAllocation(sigma / math.sqrt(epochs)), eps=eps, n=steps).upper
+    for strategy in (
+        lambda logs: np.where(logs[:, :1] > logs[:, 1:], 1.0, 0.5),
+        lambda logs: np.where(logs.sum(axis=1, keepdims=True) > 0.0, 0.2, 1.0),
+    ):
+        logs = np.zeros((400_000, steps))
+        for _ in range(epochs):
+            for step in range(steps):
+                g = strategy(logs)[:, 0]
+                y = rng.normal(0.0, sigma, len(logs)) + (g if step == 0 else 0.0)
+                logs[:, step] += (y * g - 0.5 * g**2) / sigma**2
+        losses = np.maximum(1.0 - math.exp(eps) / np.exp(logs).mean(axis=1), 0.0)
+        assert losses.mean() < limit + 4.0 * losses.std() / math.sqrt(losses.size)
 
 
 @pytest.mark.parametrize("sigma", [0.1, -1.0, math.nan, "1"])

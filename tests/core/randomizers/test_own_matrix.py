@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import shuffles
+from shufflebounds.questions.round import affordable_suprema
 
 import shufflebounds as sb
-from shufflebounds.questions.round import affordable_suprema
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers.base import Randomizer, from_channel, pairs_of_channel

@@ -80,11 +80,14 @@ MISTAKES = """\
     claims.improvment is not a claim of this paper (did you mean improvement?); its claims
     are improvement, improvement_peak, outperforms, tightness, strictly_tighter,
     clone_vs_bennett, clone_vs_generic, joint_vs_generic, joint, k_fold, parallel,
-    rappor_domain, hamming, subsampling, worst_dataset, gparv_range, five_values, fft_cost,
-    lower_support, lower_domain, limit_rate, uniform_others, four_point_clone,
+    rappor_domain, hamming, joint_variance, laplace_interval, subsampling, worst_dataset,
+    gparv_range, five_values, fft_cost, joint_apart, loss_variable, clones_doubled,
+    lower_support, lower_parallel, lower_domain, limit_rate, uniform_others, four_point_clone,
     dependent_counts, algorithm_step, algorithm_error
 - claims joint 1 = cdf
     claims.joint[1] is 'cdf'; it must be one of fig, one
+- claims joint = []
+    passes
 - figures one lines 0 label = (removed)
     passes
 - mechanisms krr10 = {type: calibrated, mechanism: krr, values: [4]}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from printed import agrees
 from repository import ROOT
 
 PAGES = sorted(
@@ -80,13 +81,9 @@ def assert_prints_what_it_says(page: Path) -> int:
 
 
 def assert_printed(printed: str, stated: str) -> None:
-    """Every character is as stated, but for blanks at the ends of lines."""
-    difference = list(difflib.unified_diff(_lines(stated), _lines(printed), "page", "program"))
-    assert not difference, "\n".join(difference)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.strip("\n").splitlines()]
+    """A program prints what its page states, but for what a processor decides."""
+    lines = (text.strip("\n").splitlines() for text in (stated, printed))
+    assert agrees(printed, stated), "\n".join(difflib.unified_diff(*lines, "page", "program"))
 
 
 def _inline(page: Path) -> Iterator[Token]:

@@ -14,7 +14,10 @@ PAGES = [
 ]
 MEANT_TO_BE_COPIED = [
     ROOT / "docs" / f"{page}.md"
-    for page in ("accountants", "aggregation", "choosing-delta", "comparison", "random-allocation")
+    for page in (
+        *("accountants", "aggregation", "choosing-delta", "comparison", "random-allocation"),
+        "what-to-compose",
+    )
 ]
 
 

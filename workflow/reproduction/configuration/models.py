@@ -127,6 +127,7 @@ Text = Annotated[str, MinLen(1), MaxLen(200)]
 Caption = Annotated[str, MinLen(1), MaxLen(1000)]
 Sequence = Annotated[tuple[T, ...], Strict(False), MinLen(1)]
 Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_check_distinct)]
+Chosen = Annotated[tuple[T, ...], Strict(False), AfterValidator(_check_distinct)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
 Eps = Annotated[Finite, Ge(0), Le(validation.MAX_EPS0)]
@@ -455,8 +456,10 @@ class PaperEntry(Entry):
         description="Tables by name: `kind` is one of the paper's, whose parameters are the other "
         "keys.",
     )
-    claims: dict[str, Listed[str]] = Field(
-        default={}, description="Figures whose curves are to show what the paper claims, by claim."
+    claims: dict[str, Chosen[str]] = Field(
+        default={},
+        description="Figures whose curves are to show what the paper claims, by claim; [] for a "
+        "claim that is computed without curves.",
     )
     style: StyleEntry = Field(default=StyleEntry(), description="The looks of the figures.")
 

@@ -1,4 +1,8 @@
-"""The page of a paper's claims in Markdown: a summary and a section for each claim."""
+"""The page of a paper's claims in Markdown: summaries and a section for each claim.
+
+What we add to a paper has a summary of its own, without the marks that count for or against the
+paper.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,14 @@ holds at every point of some panel, else *not reproduced*. `docs/items.md` says 
 panels are and how numbers are rounded.
 """
 
+# What stands above the summary of what we add.
+OURS = """\
+The paper does not say what follows. It is ours, and does not count for or against the paper.
+"""
+
 HEADER = ("verdict", "claim", "the paper says")
+
+OUR_HEADER = ("verdict", "finding", "what we add")
 
 # The largest number of different values of a setting that the page lists one by one.
 MAX_LISTED_VALUES = 6
@@ -30,27 +41,32 @@ MAX_LISTED_VALUES = 6
 def text(
     citation: str, introduction: str, judged: pd.DataFrame, evidence: Mapping[str, Evidence]
 ) -> str:
-    """Return the page: the paper, the run, the rules, a summary and a section for each claim.
+    """Return the page: the paper, the run, the rules, summaries and a section for each claim.
 
     `judged` is what `judging.check` returns for `evidence`.
     """
     rows = list(judged.itertuples())
-    summary = [
-        (
-            f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**",
-            f"[{row.claim}](#{row.claim})",
-            row.words,
-        )
+    said = [
+        (f"{MARKS[row.verdict]}\N{NO-BREAK SPACE}**{row.verdict}**", *_words(row))
         for row in rows
+        if not row.is_ours
     ]
+    added = [(f"**{row.verdict}**", *_words(row)) for row in rows if row.is_ours]
     parts = [
         f"# Claims of {citation}, measured\n",
         f"{introduction.strip()} This page is generated from the curves of this repository.\n",
         f"{_run(evidence)}\n",
         RULES,
-        markdown_table(HEADER, summary),
+        markdown_table(HEADER, said),
     ]
+    if added:
+        parts += [OURS, markdown_table(OUR_HEADER, added)]
     return "\n".join(parts) + "".join(map(_section, rows))
+
+
+def _words(row: Any) -> tuple[str, str]:
+    """Return the cells that name a claim, with a link to its section, and say what it is."""
+    return f"[{row.claim}](#{row.claim})", row.words
 
 
 def _section(row: Any) -> str:

@@ -24,10 +24,18 @@ IN_PART = "reproduced in part"
 NOT_REPRODUCED = "not reproduced"
 NOT_MEASURED = "not measured"
 
+# The verdict on what we add, by the verdict that a paper would get: no paper said it.
+OUR_VERDICTS = {
+    REPRODUCED: "holds",
+    IN_PART: "holds in part",
+    NOT_REPRODUCED: "does not hold",
+    NOT_MEASURED: NOT_MEASURED,
+}
+
 # The columns of the table of `check` with the numbers and places that a `Judgement` reports.
 FINDINGS = ("measured", "extreme", "holds_in")
 # All columns of that table, which has a row for each claim.
-COLUMNS = ("claim", "source", "words", "measure", *FINDINGS, "verdict", "why")
+COLUMNS = ("claim", "is_ours", "source", "words", "measure", *FINDINGS, "verdict", "why")
 
 # The comparison of a quantity with a threshold, by the name of the condition.
 COMPARISONS: Mapping[str, Callable[[Any, float], Any]] = {
@@ -203,6 +211,8 @@ Measure: TypeAlias = Callable[[Any], pd.DataFrame | Judgement | None]
 class Claim:
     """One claim of a paper in our words, how it is measured, and when it holds.
 
+    The paper does not say what ``is_ours``: such a claim is judged like the others, but its verdict
+    is one of `OUR_VERDICTS`.
     ``compare`` or ``function`` measures the claim. A claim without either is not measured, and
     ``measure`` says why. The table has the ``note`` of every measured claim, and the ``cause`` only
     if the claim is not reproduced in full. One failure refutes a ``refutable`` claim: it cannot be
@@ -217,6 +227,7 @@ class Claim:
     function: Measure | None = None
     condition: Condition | None = None
     panel: str = "eps0"
+    is_ours: bool = False
     refutable: bool = False
     timed: bool = False
     cause: str = ""
@@ -296,14 +307,16 @@ def check(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _row(claim: Claim, judgement: Judgement | None) -> dict[str, str]:
-    words = {name: getattr(claim, name) for name in ("source", "words", "measure")}
+def _row(claim: Claim, judgement: Judgement | None) -> dict[str, Any]:
+    words = {name: getattr(claim, name) for name in ("is_ours", "source", "words", "measure")}
     row = {"claim": claim.name, **words}
     if judgement is None:
         why = "" if claim.measure.startswith("None: ") else NOTHING_TO_COMPARE
         return row | dict.fromkeys(FINDINGS, "") | {"verdict": NOT_MEASURED, "why": why}
-    cause = "" if judgement.verdict == REPRODUCED else claim.cause
+    verdict = judgement.verdict
+    cause = "" if verdict == REPRODUCED else claim.cause
     return row | {
-        **{name: getattr(judgement, name) for name in (*FINDINGS, "verdict")},
+        **{name: getattr(judgement, name) for name in FINDINGS},
+        "verdict": OUR_VERDICTS[verdict] if claim.is_ours else verdict,
         "why": " ".join(filter(None, (judgement.why, cause, claim.note))),
     }

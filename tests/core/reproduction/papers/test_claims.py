@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from repository import ROOT
 
+from reproduction import readings
 from reproduction.papers import claims_page, judging
 from reproduction.papers.base import research
 from reproduction.papers.judging import Condition, claim_of
@@ -407,7 +409,7 @@ def test_an_epsilon_of_zero_is_no_division_by_zero():
 
 
 # Claims about points that no curve shows.
-COMPUTED = ("uniform_others", "four_point_clone", "strictly_tighter")
+COMPUTED = ("uniform_others", "four_point_clone", "strictly_tighter", "laplace_interval")
 
 
 def test_an_empty_frame_is_not_measured():
@@ -459,10 +461,11 @@ def test_the_page_and_the_table_have_every_claim():
     assert table["claim"].is_unique
     lines = text.splitlines()
     cells = [line for line in lines if line.startswith("|")]
-    assert len(cells) == 2 + len(table)
+    assert len(cells) == 2 * 2 + len(table)
     assert {line.count("|") for line in cells} == {4}
     for found in table.itertuples():
-        verdict = f"{claims_page.MARKS[found.verdict]}\N{NO-BREAK SPACE}**{found.verdict}**"
+        mark = "" if found.is_ours else f"{claims_page.MARKS[found.verdict]}\N{NO-BREAK SPACE}"
+        verdict = f"{mark}**{found.verdict}**"
         # The verdict comes first, where a narrow window cannot cut it.
         assert f"| {verdict} | [{found.claim}](#{found.claim}) | {found.words} |" in cells
         section = text.split(f"\n## {found.claim}\n")[1].split("\n## ")[0]
@@ -471,6 +474,46 @@ def test_the_page_and_the_table_have_every_claim():
         )
     assert "δ = 1e-06; ε₀ = 4; 3 numbers of users from 1000 to 100000" in text
     assert "shufflebounds 1.2.3" in text
+
+
+def added(low):
+    """A claim of ours of one point, judged, and the page that shows it."""
+    entry = {"name": "extra", "source": "ours", "words": "More.", "is_ours": True, "above": 0}
+    points = pd.DataFrame({"mechanism": "m", "eps0": 1.0, "n": 1, "detail": "", "low": [low]})
+    ours = claim_of(entry, "eps0", lambda _: points.assign(high=low))
+    shown = {claim: evidence(panel(0.8)) for claim in ("improvement", "extra")}
+    judged = judging.check([CLAIMS[0], ours], shown)
+    return judged.set_index("claim")["verdict"], claims_page.text("A", "B.", judged, shown)
+
+
+@pytest.mark.parametrize(("low", "expected"), [(1.0, "holds"), (-1.0, "does not hold")])
+def test_what_we_add_has_a_table_of_its_own_and_no_mark(low, expected):
+    verdicts, text = added(low)
+    assert verdicts["extra"] == expected
+    assert verdicts["improvement"] == REPRODUCED
+    said, ours = text.split(claims_page.OURS)
+    assert f"| {' | '.join(claims_page.HEADER)} |" in said
+    assert "extra" not in said
+    table = ours.split("\n## ")[0]
+    assert f"| **{expected}** | [extra](#extra) | More. |" in table
+    assert "improvement" not in table
+    assert not set("✓◐✗–") & set(table)
+
+
+def test_a_page_without_what_we_add_has_one_table():
+    judged = judging.check(CLAIMS[:1], {})
+    text = claims_page.text("A", "B.", judged, {})
+    assert claims_page.OURS not in text
+    assert text.count("| --- | --- | --- |") == 1
+
+
+def test_a_claim_that_no_figure_shows_has_no_curves():
+    """Measures without curves ignore them, and one on curves has nothing to compare."""
+    paper = SimpleNamespace(curves={}, claims={"improvement": (), "gparv_range": ()})
+    shown = readings.evidence(paper, {})
+    judged = judging.check(CLAIMS, shown).set_index("claim")["verdict"]
+    assert judged["improvement"] == NOT_MEASURED
+    assert judged["gparv_range"] == REPRODUCED
 
 
 def test_equal_input_gives_equal_pages_whatever_the_order_of_rows():
@@ -492,4 +535,4 @@ def test_the_page_in_docs_is_of_these_claims():
     for claim in CLAIMS:
         assert f"| [{claim.name}](#{claim.name}) | {claim.words} |" in text
         assert f"Measure: {claim.measure}" in text
-    assert text.count(f"**{NOT_MEASURED}**") == 2  # of programs that are not run
+    assert text.count(f"**{NOT_MEASURED}**") == 1  # of a program that is not run

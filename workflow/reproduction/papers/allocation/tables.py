@@ -65,11 +65,11 @@ def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Encl
 
     def mixed(end: Decomposition) -> Decomposition:
         a = (1.0 - rate) * end.b + rate * end.a
-        return Decomposition(a, end.b, end.c, end.rel_err + 8.0 * U)
+        return replace(end, a=a, rel_err=end.rel_err + 8.0 * U)
 
     decomposition = RandomAllocation(sigma).decomposition(1, delta, epochs=count)
     inner, outer = map(mixed, decomposition.bounds())
-    pair = Decomposition(inner.a, inner.b, inner.c, inner.rel_err, inner, outer)
+    pair = replace(inner, inner=inner, outer=outer)
     plan = Plan(PoissonStep(pair), count)
     return plan.answer(Quantity.EPSILON, [(delta, delta)], [1], POISSON_RTOL).enclosures()[0]
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+from scipy.special import logsumexp
 
 from reproduction.papers.judging import Judgement, Measure, judge_cases
 from reproduction.papers.points import (
@@ -29,11 +32,30 @@ from reproduction.papers.points import (
 )
 from shufflebounds.bounds.clones import clone_closed_form
 from shufflebounds.bounds.renyi_closed_forms import log_special_moment
+from shufflebounds.core.clones import stronger_clone
+from shufflebounds.questions.renyi import renyi
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
+from shufflebounds.randomizers.discrete import KRR
+from shufflebounds.randomizers.laplace import Laplace
 
 # The points of Remark 3: ε₀, whole orders λ, and numbers n of users that papers draw.
 LEVELS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
 ORDERS = (4, 64)
 USERS = (10**4, 10**6)
+
+# Mechanisms whose structure may help, and values of ε₀.
+KNOWN_MECHANISMS: Mapping[str, Callable[[float], Randomizer]] = {
+    "10-RR": partial(KRR, 10),
+    "BLH": BLH,
+    "RAPPOR": RAPPOR,
+    "OUE": OUE,
+    "Laplace": Laplace,
+}
+KNOWN_LEVELS = (0.5, 3.0)
+
+# The largest number m of users of Lemma D.1, and differences of logarithms that are rounding.
+MOST_CLONES, ROUND_OFF = 200, 1e-12
 
 # A number of users that stands for n → ∞.
 MANY_USERS = 10**14
@@ -115,6 +137,51 @@ def gains(users: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def knowledge_saves(_: Evidence) -> pd.DataFrame:
+    """Return 1 − D_λ(blanket) / D_λ(stronger clone) of mechanisms, the latter knowing ε₀ alone."""
+    rows = []
+    for (name, make), eps0, n, order in itertools.product(
+        KNOWN_MECHANISMS.items(), KNOWN_LEVELS, USERS, ORDERS
+    ):
+        ours, theirs = (
+            renyi(pair, n, float(order)) for pair in (make(eps0).blanket(), stronger_clone(eps0))
+        )
+        rows.append(
+            {
+                "mechanism": name,
+                "eps0": eps0,
+                "n": n,
+                "detail": f"λ = {order}",
+                "low": 1.0 - ours.upper / theirs.lower,
+                "high": 1.0 - ours.lower / theirs.upper,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def log_moment(order: int, eps0: float, m: int) -> float:
+    """Return log E_m of 2-RR: E(e^{ε₀} H + e^{−ε₀}(1 − H))^λ, mH binomial of m and 1/(e^{ε₀} + 1).
+
+    H is the share of m users who all hold one input that report the other.
+    """
+    e, counts = math.exp(eps0), np.arange(m + 1.0)
+    masses = stats.binom.logpmf(counts, m, 1.0 / (e + 1.0))
+    return float(logsumexp(masses + order * np.log((e - 1.0 / e) * counts / m + 1.0 / e)))
+
+
+def moments_fall(_: Evidence) -> Judgement:
+    """Return by how much E_m of 2-RR changes from one m to the next."""
+    rises = []
+    for eps0, order in itertools.product(LEVELS, (2, 8, 64)):
+        moments = [log_moment(order, eps0, m) for m in range(1, MOST_CLONES + 1)]
+        rises += [more - less for less, more in itertools.pairwise(moments)]
+    return judge_cases(
+        [rise <= ROUND_OFF for rise in rises],
+        "steps of m",
+        f"log E_m rises at {sum(rise > ROUND_OFF for rise in rises)} of {len(rises)} steps",
+    )
+
+
 def factor_of_two(_: Evidence) -> Judgement:
     """Return whether the suggested γ gains a factor of 2 where n is huge."""
     table = gains([MANY_USERS])
@@ -144,6 +211,8 @@ MEASURES: Mapping[str, Measure] = {
     "half_is_better": half_is_better,
     "first_below_second": first_below_second,
     "gap": upper_above_lower,
+    "structure": knowledge_saves,
+    "moments_fall": moments_fall,
     "below_advanced": saved_of_published,
     "eightfold": saved_of_published,
 }

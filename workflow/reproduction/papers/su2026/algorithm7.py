@@ -86,11 +86,22 @@ def epsilon(decomposition: Decomposition, n: int, delta: float, rtol: float = 1e
 
 def _mean_positive_part(cells: FloatArray, masses: FloatArray, n: int) -> float:
     """Return E[T₊] for the sum T of n draws of whole numbers `cells`."""
-    above, below = _window_end(cells, masses, n), _window_end(-cells, masses, n)
+    above, below = _window(cells, masses, n)
     size = next_fast_len(above + below, real=True)
     law = np.bincount(np.mod(cells, size).astype(np.int64), weights=masses, minlength=size)
     wrapped = irfft(rfft(law) ** n, size)
     return float(np.arange(above) @ wrapped[:above])
+
+
+def window_length(decomposition: Decomposition, eps: float, n: int, step: float) -> int:
+    """Return how many multiples of `step` the FFT of the sum of `n` rounded GPARVs is over."""
+    values, masses = decomposition.gparv(eps)
+    return sum(_window(np.ceil(values / step), masses, n))
+
+
+def _window(cells: FloatArray, masses: FloatArray, n: int) -> tuple[int, int]:
+    """Return how far the sum of `n` draws of whole numbers `cells` reaches above and below 0."""
+    return _window_end(cells, masses, n), _window_end(-cells, masses, n)
 
 
 def _window_end(cells: FloatArray, masses: FloatArray, n: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
@@ -15,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from reproduction.papers.judging import (
     IN_PART,
@@ -36,16 +39,20 @@ from reproduction.papers.points import (
     saving,
     smallest,
 )
-from reproduction.papers.su2026.algorithm7 import as_printed
+from reproduction.papers.su2026.algorithm7 import as_printed, printed_divisor, window_length
 from shufflebounds.core.clones import standard_clone
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.enclosure import outward
 from shufflebounds.questions.answers import epsilon
+from shufflebounds.questions.composed import compose
 from shufflebounds.questions.worst_dataset import worst_dataset as enumerated
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR
 from shufflebounds.randomizers.description import CompositionOf, Mechanism
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
+from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.laplace import Laplace
+from shufflebounds.randomizers.mixed import Parallel
 
 # The least size of a domain that the paper calls nearly unbounded.
 LARGE_DOMAIN = 5
@@ -92,6 +99,22 @@ PRECISE = 0.01
 
 # e^ε₀ of k-RR whose counts are compared in rational arithmetic.
 RATIO = Fraction(2)
+
+# Users whose GPARVs are enumerated, and shares of ε₀ and of 2a²/b² that are ε and l there.
+ERROR_USERS = 40
+ERROR_SHARES, ERROR_STEPS = (0.1, 0.3, 0.5, 0.7, 0.9), (0.25, 0.5, 0.75)
+
+# Numbers of users between which the FFT of Algorithm 7 grows.
+FFT_USERS = (1_000, 10_000, 100_000, 1_000_000)
+
+# The setting of joint reports whose ε is printed.
+JOINT_SETTING = "2 × 10-RR, ε₀ = 2 each, n = 10000"
+
+# The number of parts of the joint reports of Figure 7.
+HAMMING_PARTS = 4
+
+# Number of cells of [0, 1] into which reports of Laplace noise fall.
+LAPLACE_CELLS = 400
 
 # Seconds that a whole curve may take.
 QUICK_SECONDS = 30.0
@@ -449,14 +472,186 @@ def algorithm_step(_: Evidence) -> Judgement:
 
 
 def algorithm_error(_: Evidence) -> Judgement:
-    """Judge whether the printed step meets the condition of the error bound, for 10-RR."""
+    """Compare Pr[S > −nl] with exp(−(2a²/b² − l)n) at steps l ≤ 2a²/b², for 10-RR.
+
+    S is the sum of n GPARVs, by enumeration, a its mean without the sign and b the width of its
+    range.
+    """
+    n, cases = ERROR_USERS, []
+    for eps0, share, part in itertools.product(LEVELS, ERROR_SHARES, ERROR_STEPS):
+        eps = share * eps0
+        a, b = math.expm1(eps), math.expm1(eps0) * (math.exp(eps) + 1.0)
+        step = part * 2.0 * a * a / (b * b)
+        truth = tail_of_sum(KRR(10, eps0).blanket(), eps, n, -n * step)
+        claimed = math.exp(-(2.0 * a * a / (b * b) - step) * n)
+        where = f"ε₀ = {eps0:g}, ε = {eps:.3g}, l = {step:.2g}, where a = {a:.2g}"
+        cases.append((truth / claimed, where, truth, claimed))
+    where, truth, claimed = max(cases)[1:]
     table = as_printed()
     quotient = table["step"] / table["largest_step"]
     return judge_cases(
-        quotient <= 1.0,
-        "points",
-        f"l is {quotient.min():.1g} to {quotient.max():.1g} times 2a²/b²",
+        [case[2] <= case[3] for case in cases],
+        "settings",
+        f"the probability is up to {truth:.3g} where the paper has {claimed:.1g}; the printed l of "
+        f"`algorithm_step` is {quotient.min():.1g} to {quotient.max():.1g} times 2a²/b², at most 1 "
+        f"at {(quotient <= 1.0).sum()} of {len(table)} points",
+        f"worst: {where}",
     )
+
+
+def tail_of_sum(pair: Decomposition, eps: float, n: int, least: float) -> float:
+    """Return Pr[S > least] for the sum S of n GPARVs of four values or fewer, by enumeration."""
+    values, masses = pair.gparv(eps)
+    values, masses = values[masses > 0.0], masses[masses > 0.0]
+    free = np.indices((n + 1,) * (len(values) - 1)).reshape(len(values) - 1, -1)
+    counts = np.vstack([free, n - free.sum(axis=0)])[:, free.sum(axis=0) <= n]
+    logs = gammaln(n + 1) - gammaln(counts + 1).sum(axis=0) + np.log(masses) @ counts
+    return float(np.exp(logs[values @ counts > least]).sum())
+
+
+def fft_cost(_: Evidence) -> Judgement:
+    """Return by which factor the FFT of Algorithm 7 grows for ten times as many users."""
+    growth: dict[bool, list[float]] = {True: [], False: []}
+    for eps0, is_fixed in itertools.product(LEVELS, (True, False)):
+        lengths = []
+        for n in FFT_USERS:
+            step = (
+                math.expm1(eps0) / printed_divisor(eps0) * (1.0 if is_fixed else FFT_USERS[0] / n)
+            )
+            lengths.append(window_length(KRR(10, eps0).blanket(), eps0 / 10.0, n, step))
+        growth[is_fixed] += [more / less for less, more in itertools.pairwise(lengths)]
+    return judge_cases(
+        [*(factor <= 10.0 for factor in growth[True]), *(f <= 100.0 for f in growth[False])],
+        "steps of n",
+        f"ten times as many users make the FFT {min(growth[True]):.3g} to "
+        f"{max(growth[True]):.3g} times as long at the printed step, and {min(growth[False]):.3g} "
+        f"to {max(growth[False]):.3g} times at a step that falls like 1/n",
+    )
+
+
+def joint_apart(_: Evidence) -> Judgement:
+    """Compare two reports that are shuffled together with two that are shuffled each apart.
+
+    Together a pair of datasets counts, and apart an upper bound.
+    """
+    factors, wholes = {}, {}
+    for (name, make), n in itertools.product(MECHANISMS.items(), USERS):
+        each = make(2.0)
+        linked = Joint([each, each])
+        apart = compose([(each.blanket(), n, 2)]).epsilon(DELTA).upper
+        where = f"2 × {name}, ε₀ = 2 each, n = {n}"
+        factors[where] = epsilon(linked.dataset_pair(), n, DELTA).lower / apart
+        wholes[where] = epsilon(linked.blanket(), n, DELTA).upper, apart
+    together, apart = wholes[JOINT_SETTING]
+    worst, best = (end(factors, key=factors.__getitem__) for end in (min, max))
+    return judge_cases(
+        [factor > 1.0 for factor in factors.values()],
+        "settings",
+        f"two datasets have {factors[worst]:.3g} to {factors[best]:.3g} times the ε together; you "
+        f"can claim {outward(together, up=True, digits=4)} together and "
+        f"{outward(apart, up=True, digits=4)} apart for {JOINT_SETTING}",
+        f"least: {worst}; most: {best}",
+    )
+
+
+def loss_variable(_: Evidence) -> Judgement:
+    """Compare ε by the GPARV with ε by privacy losses, of a round and another that says nothing."""
+    gaps, holds = [], []
+    nothing = Decomposition(*np.ones((3, 1)))
+    for make, eps0, n in itertools.product(BESIDE_CLONE.values(), LEVELS, USERS):
+        blanket = make(eps0).blanket()
+        losses = compose([(blanket, n, 1), (nothing, 1, 1)]).epsilon(DELTA)
+        amplified = epsilon(blanket, n, DELTA)
+        holds.append(losses.lower <= amplified.upper and amplified.lower <= losses.upper)
+        ends = losses.lower / amplified.upper, losses.upper / amplified.lower
+        gaps.append(max(abs(end - 1.0) for end in ends))
+    return judge_cases(
+        holds, "settings", f"both are the same to {percentage(max(gaps), up=True)} or better"
+    )
+
+
+def clones_doubled(_: Evidence) -> Judgement:
+    """Return by which factor the stronger clone has more clones: 1/(e^ε₀ + 1) over 1/(2e^ε₀)."""
+    factors = {eps0: 2.0 * math.exp(eps0) / (math.exp(eps0) + 1.0) for eps0 in (1.0, 2.0, 3.0, 4.0)}
+    return judge_cases(
+        [factor >= 1.8 for factor in factors.values()],
+        "values of ε₀",
+        ", ".join(f"{factor:.3g} (ε₀ = {eps0:g})" for eps0, factor in factors.items()),
+    )
+
+
+def lower_parallel(_: Evidence) -> Judgement:
+    """Compare the lower bound's GPARV of a mixture with the mixture of those of its parts."""
+    distances = []
+    parts: list[tuple[float, Callable[[float], Randomizer]]]
+    for weight, eps0 in itertools.product((0.25, 0.5), LEVELS):
+        parts = [(weight, MECHANISMS["10-RR"]), (1.0 - weight, BLH)]
+        mixture = Parallel([(share, make(eps0)) for share, make in parts])
+        whole = _gparv_law(mixture.dataset_pair(), eps0 / 10.0)
+        mixed: dict[float, float] = defaultdict(float)
+        for share, make in parts:
+            for value, mass in _gparv_law(make(eps0).dataset_pair(), eps0 / 10.0).items():
+                mixed[value] += share * mass
+        distances.append(max(abs(whole.get(x, 0.0) - mixed.get(x, 0.0)) for x in {*whole, *mixed}))
+    return judge_cases(
+        [distance <= 1e-12 for distance in distances],
+        "mixtures",
+        f"probabilities differ by at most {max(distances):.1g}",
+    )
+
+
+def joint_variance(_: Evidence) -> Judgement:
+    """Return how the variance of the GPARV of k joint reports of k-RR grows with the distance."""
+    ratios = []
+    for values, eps0, share in itertools.product((2, 10), LEVELS, (0.0, 0.1, 0.5)):
+        part = KRR(values, eps0 / HAMMING_PARTS).blanket()
+        # Σa²/c and Σab/c of a part; where both inputs agree the second is as the first.
+        square, product = (float(part.a @ (other / part.c)) for other in (part.a, part.b))
+        scale = math.exp(share * eps0)
+        variances = [
+            (1.0 + scale**2) * square**HAMMING_PARTS
+            - 2.0 * scale * product**d * square ** (HAMMING_PARTS - d)
+            - (1.0 - scale) ** 2
+            for d in range(1, HAMMING_PARTS + 1)
+        ]
+        ratios += [less / more for less, more in itertools.pairwise(variances)]
+    return judge_cases(
+        [ratio < 1.0 for ratio in ratios],
+        "steps of the distance",
+        f"one coordinate less that differs leaves {percentage(min(ratios), up=False)} to "
+        f"{percentage(max(ratios), up=True)} of the variance",
+    )
+
+
+def laplace_interval(_: Evidence) -> pd.DataFrame:
+    """Return 1 − ε(v, w) / ε(0, 1) of the blanket of Laplace on [0, 1], by inputs v < w."""
+    rows = []
+    inputs = (0.0, 0.25, 0.5, 0.75, 1.0)
+    # A pair and its mirror image at 1/2 have the same ε.
+    pairs = [(v, w) for v, w in itertools.combinations(inputs, 2) if v + w <= 1.0 and w - v < 1.0]
+    for eps0, n in itertools.product((0.1, 1.0, 4.0), (1_000, 100_000)):
+        widest = laplace_blanket(eps0, 0.0, 1.0)
+        for v, w in pairs:
+            point = _point("Laplace on [0, 1]", eps0, n, laplace_blanket(eps0, v, w), widest)
+            rows.append(point | {"detail": f"inputs {v:g} and {w:g}"})
+    return pd.DataFrame(rows)
+
+
+def laplace_blanket(eps0: float, v: float, w: float) -> Decomposition:
+    """Return the blanket of inputs v and w of Laplace on [0, 1], in cells of 1/`LAPLACE_CELLS`.
+
+    All three densities have constant ratios below 0 and above 1, which are cells, too.
+    """
+    ends = np.linspace(0.0, 1.0, LAPLACE_CELLS + 1)
+
+    def masses(x: float) -> NDArray[np.float64]:
+        below = np.where(
+            ends <= x, np.exp(eps0 * (ends - x)) / 2.0, 1.0 - np.exp(eps0 * (x - ends)) / 2.0
+        )
+        return np.diff(below, prepend=0.0, append=1.0)
+
+    # The infimum over all inputs is that over 0 and 1.
+    return Decomposition(masses(v), masses(w), np.minimum(masses(0.0), masses(1.0)))
 
 
 def seconds_curve(seconds: pd.DataFrame) -> Judgement | None:
@@ -500,5 +695,12 @@ MEASURES: Mapping[str, Measure] = {
     "dependent_counts": dependent_counts,
     "algorithm_step": algorithm_step,
     "algorithm_error": algorithm_error,
+    "fft_cost": fft_cost,
+    "joint_apart": joint_apart,
+    "loss_variable": loss_variable,
+    "clones_doubled": clones_doubled,
+    "lower_parallel": lower_parallel,
+    "joint_variance": joint_variance,
+    "laplace_interval": laplace_interval,
     "seconds_curve": seconds_curve,
 }

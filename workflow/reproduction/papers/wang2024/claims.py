@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,19 +27,24 @@ from reproduction.papers.points import (
 from reproduction.papers.tables import Context
 from reproduction.papers.wang2024 import Timed, general_pair
 from reproduction.papers.wang2024.general_pair import PRINTED
+from reproduction.papers.wang2024.parameters import CONFIRMED, mechanisms_table
 from shufflebounds.bounds.base import Numerics
-from shufflebounds.bounds.variation_ratio import variation_ratio
+from shufflebounds.bounds.variation_ratio import (
+    metric_clone,
+    metric_variation_ratio,
+    variation_ratio,
+)
 from shufflebounds.core.clones import stronger_clone
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.protocols.base import MultiMessage
 from shufflebounds.protocols.messages import BallsIntoBins, CheuZhilyaev, Dump
 from shufflebounds.questions import answers as questions
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.bit_vectors import LocalHash
+from shufflebounds.randomizers.bit_vectors import RAPPOR, LocalHash
 from shufflebounds.randomizers.discrete import KRR, HadamardResponse
 from shufflebounds.randomizers.matching import Subset
 from shufflebounds.randomizers.windows import PrivUnit
-from shufflebounds.subjects.ratios import largest_variation
+from shufflebounds.subjects.ratios import largest_variation, total_variation
 
 # The number of bisections that the paper trades for time, and the larger one.
 FEW, MANY = 10, 20
@@ -59,35 +64,77 @@ SMALLEST_SIZE = 3
 # Values of ε₀ at which pairs are compared.
 LEVELS = (0.5, 1.0, 2.0, 4.0)
 
+# ε₀ at which the β of Table 2 are measured, as in the table `table2`.
+TABLE_2_EPS0 = 1.0
+
 # The largest distances of other inputs from two inputs at distance 1.
 FARTHEST = (1.0, 2.0, 4.0)
 
-# δ at which the condition of Theorem 4.2 is tried.
-CONDITION_DELTA = 1e-6
+# Number of users and δ of mechanisms and pairs that no curve shows.
+USERS, DELTA = 10**4, 1e-6
 
 # Seconds that the paper calls a dozen.
 DOZEN_SECONDS = 12.0
+
+# Bounds and types of mechanisms: levels with users of their own, and what the authors' released
+# program takes for levels that users draw.
+SEPARATE = ("blanket", "separate_histograms")
+RELEASED = ("variation_ratio_published", "subsample")
 
 # Pairs of decompositions: the published pair and the dataset pair.
 Cases: TypeAlias = list[tuple[Decomposition, Decomposition]]
 
 
-def saved_of_separate(evidence: Evidence) -> pd.DataFrame:
+def saved_of_separate(evidence: Evidence) -> pd.DataFrame | None:
     """Return 1 − ε / ε(separate), of sampled levels and the best and the worst separate level."""
-    mine = enclosures(evidence.curves, "variation_ratio")
-    theirs = enclosures(evidence.curves, "blanket")
-    parameters = {name: mechanism.plain() for name, mechanism in evidence.mechanisms.items()}
-    sampled, separate = (
-        [name for name, fields in parameters.items() if fields.get("type") == kind]
-        for kind in ("hierarchical_histogram", "separate_histograms")
+    sampled, separate = ("variation_ratio", "hierarchical_histogram"), SEPARATE
+    tables = []
+    for name, other, shares in _savings(evidence, sampled, separate):
+        nodes = evidence.mechanisms[other].plain()["nodes"]
+        points = point_table(renamed(shares, other, name))
+        tables.append(points.assign(detail=f"against the level of {nodes} nodes"))
+    return pd.concat(tables) if tables else None
+
+
+def released_of_basic(evidence: Evidence) -> pd.DataFrame | None:
+    """Return 1 − ε / ε(stronger clone), of a report on the last level only and of all levels."""
+    basic = ("stronger_clone", "hierarchical_histogram")
+    tables = [point_table(shares) for *_, shares in _savings(evidence, RELEASED, basic)]
+    return pd.concat(tables) if tables else None
+
+
+def released_of_separate(evidence: Evidence) -> pd.DataFrame | None:
+    """Return 1 − ε / ε(separate), of a report on the last level only and that level's own users."""
+    tables = []
+    for _, other, shares in _savings(evidence, RELEASED, SEPARATE):
+        fields = evidence.mechanisms[other].plain()
+        if fields["nodes"] == fields["domain_size"]:
+            tables.append(point_table(shares))
+    return pd.concat(tables) if tables else None
+
+
+def _savings(
+    evidence: Evidence, ours: tuple[str, str], theirs: tuple[str, str]
+) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield 1 − ε / ε(theirs) of two mechanisms with equally many values, behind their names.
+
+    ``ours`` and ``theirs`` are a bound and a type of mechanism. The shares have the name of theirs.
+    """
+    fields = {name: mechanism.plain() for name, mechanism in evidence.mechanisms.items()}
+    mine, other = (enclosures(evidence.curves, bound) for bound, _ in (ours, theirs))
+    first, second = (
+        {name: _domain_size(own) for name, own in fields.items() if own.get("type") == kind}
+        for _, kind in (ours, theirs)
     )
-    tables = [point_table(mine.iloc[:0])]
-    for name, other in itertools.product(sampled, separate):
-        if parameters[name]["domain_size"] == parameters[other]["domain_size"]:
-            shares = saving(renamed(mine, name, name), renamed(theirs, other, name))
-            nodes = parameters[other]["nodes"]
-            tables.append(point_table(shares).assign(detail=f"against the level of {nodes} nodes"))
-    return pd.concat(tables)
+    for name, another in itertools.product(first, second):
+        if first[name] == second[another]:
+            shares = saving(renamed(mine, name, another), renamed(other, another, another))
+            yield name, another, shares
+
+
+def _domain_size(fields: Mapping[str, Any]) -> int:
+    """Return the number of values of a protocol, or of the sampled randomized response."""
+    return int(fields["mechanism"]["k"] if "mechanism" in fields else fields["domain_size"])
 
 
 def symmetry(_: Evidence) -> Judgement:
@@ -271,6 +318,69 @@ def metric_clones(_: Evidence) -> Judgement:
     )
 
 
+def metric_dependence(_: Evidence) -> Judgement:
+    """Compare what ε depends on under metric privacy, and ε, with those of the bound before."""
+    holds, expressions, eps = [], [], []
+    for far in FARTHEST:
+        for near in (far - 1.0, far):
+            distances = ((0.0, 1.0), (1.0, 0.0), (far, near))
+            theirs = max(math.exp(x0) + math.exp(x1) for x0, x1 in distances)
+            expressions.append(-math.expm1(-1.0) * math.exp(far) / theirs)
+            pair, clone = (
+                questions.epsilon(decomposition, USERS, DELTA)
+                for decomposition in (
+                    metric_variation_ratio(1.0, far),
+                    metric_clone(1.0, distances),
+                )
+            )
+            eps.append(pair.upper / clone.lower)
+            holds.append(expressions[-1] < 1.0 and pair.lower <= clone.upper)
+    return judge_cases(
+        holds,
+        "domains",
+        f"the expression is {min(expressions):.2g} to {max(expressions):.2g} times as large, ε "
+        f"{min(eps):.2g} to {max(eps):.2g} times",
+    )
+
+
+def larger_variation(_: Evidence) -> Judgement:
+    """Compare β, the error and ε of randomized response and of binary RR on two values."""
+    holds, quotients = [], []
+    for eps0 in LEVELS:
+        betas, errors, eps = [], [], []
+        for randomizer in (KRR(2, eps0), RAPPOR(eps0, 2)):
+            betas.append(total_variation(randomizer.dataset_pair()))
+            errors.append(randomizer.error(USERS).mse)
+            eps.append(questions.epsilon(randomizer, USERS, DELTA))
+        quotients.append((betas[0] / betas[1], errors[0] / errors[1], eps[0].lower / eps[1].upper))
+        holds.append(betas[0] > betas[1] and errors[0] < errors[1] and eps[0].lower > eps[1].upper)
+    measured = (
+        f"{name} is {min(values):.2g} to {max(values):.2g} times as large"
+        for name, values in zip(("β", "the error", "ε"), zip(*quotients, strict=True), strict=True)
+    )
+    return judge_cases(holds, "values of ε₀", ", ".join(measured))
+
+
+def rate(_: Evidence) -> Judgement:
+    """Return ε of the published pair by √(β(p − 1)q log(1/δ)/(pn)), where p ≠ q and r ≤ 1/4."""
+    quotients = {}
+    for p, share, q, n in itertools.product(
+        (1.5, 10.0, 1e3, 1e5), (0.1, 0.5, 1.0), (2.0, 10.0, 1e3), (10**6, 10**8)
+    ):
+        beta = share * largest_variation(p)
+        if p != q and p * beta / ((p - 1.0) * q) <= 0.25:
+            eps = questions.epsilon(variation_ratio(p, beta, q, published=True), n, DELTA)
+            form = math.sqrt(-beta * (p - 1.0) * q * math.log(DELTA) / (p * n))
+            quotients[f"p = {p:g}, β = {beta:.3g}, q = {q:g}, n = {n:.0e}"] = eps.upper / form
+    largest = max(quotients, key=quotients.__getitem__)
+    return judge_cases(
+        [quotient <= 2.0 for quotient in quotients.values()],
+        "settings",
+        f"quotients of {min(quotients.values()):.2g} to {quotients[largest]:.3g}",
+        f"largest: {largest}",
+    )
+
+
 def ten_halvings(_: Evidence) -> pd.DataFrame:
     """Return what ten halvings of [0, ε₀] leave / certified ε − 1, at the settings of Table 5."""
     rows = []
@@ -363,11 +473,11 @@ def analytic_condition(_: Evidence) -> Judgement:
     for p, beta, q, n in itertools.product(
         (3.0, 30.0, 1000.0), (0.1, 0.25, 0.4, 0.49), (5.0, 15.0, 100.0), (1000, 100_000)
     ):
-        eps = printed_condition(p, beta, q, n, CONDITION_DELTA)
+        eps = printed_condition(p, beta, q, n, DELTA)
         if eps is not None:
             pair = variation_ratio(p, beta, q, published=True)
             setting = f"p = {p:g}, β = {beta:g}, q = {q:g}, n = {n}"
-            factors[setting] = questions.delta(pair, eps, n).lower / CONDITION_DELTA
+            factors[setting] = questions.delta(pair, eps, n).lower / DELTA
     largest = max(factors, key=factors.__getitem__)
     return judge_cases(
         [factor <= 1.0 for factor in factors.values()],
@@ -415,26 +525,34 @@ def level_time(_: Evidence) -> Judgement:
     n and the number of bisections stay the same in the former, ε₀ in the latter.
     """
     levels, users = {eps0 for eps0, _ in PRINTED}, {n for _, n in PRINTED}
-    over_levels = [
-        _spread(PRINTED[eps0, n][count].seconds for eps0 in levels)
-        for n, count in itertools.product(users, (MANY, FEW))
-    ]
-    over_users = [
-        _spread(PRINTED[eps0, n][count].seconds for n in users)
-        for eps0, count in itertools.product(levels, (MANY, FEW))
-    ]
-    return judge_cases(
-        [factor <= 2.0 for factor in over_levels],
-        "pairs of n and T",
-        f"the slowest of four ε₀ takes {min(over_levels):.2g} to {max(over_levels):.2g} times as "
-        f"long as the fastest; the slowest of three n, {min(over_users):.2g} to "
-        f"{max(over_users):.3g} times",
-    )
+    holds, ranges = [], []
+    for count in (MANY, FEW):
+        over_levels = [_spread(PRINTED[eps0, n][count].seconds for eps0 in levels) for n in users]
+        over_users = [_spread(PRINTED[eps0, n][count].seconds for n in users) for eps0 in levels]
+        holds.append(max(over_levels) < min(over_users))
+        ranges.append(
+            f"{min(over_levels):.2g} to {max(over_levels):.3g} times from the fastest to the "
+            f"slowest ε₀ and {min(over_users):.2g} to {max(over_users):.3g} times from the fastest "
+            f"to the slowest n for T = {count}"
+        )
+    return judge_cases(holds, "values of T", "; ".join(ranges))
 
 
 def _spread(times: Iterable[float]) -> float:
     listed = list(times)
     return max(listed) / min(listed)
+
+
+def printed_variations(_: Evidence) -> Judgement:
+    """Compare the printed β of Table 2 with the measured ones."""
+    table = mechanisms_table(TABLE_2_EPS0)
+    others = [
+        f"{row.name} ({row.verdict})"
+        for row in table[table["verdict"] != CONFIRMED].itertuples(index=False)
+    ]
+    return judge_cases(
+        table["verdict"] == CONFIRMED, "mechanisms", f"not confirmed: {'; '.join(others)}"
+    )
 
 
 def longer_time(_: Evidence) -> Judgement:
@@ -472,10 +590,15 @@ def seconds(_: pd.DataFrame) -> Judgement:
 
 MEASURES: Mapping[str, Measure] = {
     "parallel_separate": saved_of_separate,
+    "parallel_basic_released": released_of_basic,
+    "parallel_separate_released": released_of_separate,
     "tight": tight,
     "roughly_tight": published_above_groups,
     "roughly_tight_laplace": laplace_above_groups,
     "metric_clones": metric_clones,
+    "metric_dependence": metric_dependence,
+    "larger_variation": larger_variation,
+    "rate": rate,
     "ten_halvings": ten_halvings,
     "table5": printed_table(MANY),
     "table5_ten": printed_table(FEW),
@@ -484,6 +607,7 @@ MEASURES: Mapping[str, Measure] = {
     "non_increasing": non_increasing,
     "linear_time": linear_time,
     "level_time": level_time,
+    "table2": printed_variations,
     "longer_time": longer_time,
     "symmetry": symmetry,
     "seconds": seconds,

@@ -5,7 +5,8 @@ of `BITS` bits, each kept with probability `KEPT`; the victim holds 00 or 11, th
 
 The privacy loss distribution of Section 6 counts clones: C of the others are clones, binomial of
 n − 1 with chance s = 2pα/q, and A of those are of the first kind, binomial of C with chance 1/2. It
-is computed in floats, for comparison: nothing of it is certified.
+is computed in floats, for comparison: nothing of it is certified. "The released program" is the one
+of the authors (github.com/wangsw/PrivacyAmplification, October 2024), rewritten here.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from scipy import stats
 from reproduction.papers.judging import Judgement, Measure, judge_cases, percentage
 from reproduction.papers.points import Evidence
 from shufflebounds.bounds.variation_ratio import published_vector_bits
+from shufflebounds.protocols.messages import BallsIntoBins
+from shufflebounds.questions.answers import delta as delta_of
 from shufflebounds.questions.answers import epsilon
 
 # The counterexample: bits of a vector, the probability that one is kept, and e^ε.
@@ -33,11 +36,18 @@ EXP_EPS = Fraction(7, 2)
 # τ, the mass that the list of privacy losses may lack.
 TOLERANCE = 2.0**-30
 
+# log(1/τ) of the released program.
+RELEASED_LOG_INVERSE = 60.0
+
 # Bits and ε₀ of Figure 2, and numbers of users, of the lists.
 LISTS = [(bits, eps0, n) for bits, eps0 in ((2, 2.0), (4, 4.0)) for n in (1_000, 10_000)]
 
 # H and d of the trees of Figures 3 and 4.
 TREES = tuple(product((5, 8), (8, 32)))
+
+# Users of the histograms that are enumerated, messages of noise of each of them, and e^ε.
+FEW_USERS, NOISE = 3, 1
+EXP_EPS_OF_BINS = Fraction(3, 2)
 
 # Masses by shuffled reports, or by kinds of components.
 Law: TypeAlias = Mapping[Any, Fraction]
@@ -64,9 +74,10 @@ def counterexample_claim() -> Fraction:
     # The other user is a clone of either kind with probability pα/q = α, else nothing.
     others = (alpha, alpha, 1 - 2 * alpha)
     victims = ((p * alpha, alpha, rest), (alpha, p * alpha, rest))
-    return _excess_mass(
-        *(_multiset_law(dict(enumerate(law)), dict(enumerate(others))) for law in victims)
+    law, other = (
+        _multiset_law(dict(enumerate(victim)), dict(enumerate(others))) for victim in victims
     )
+    return _excess_mass(law, other)
 
 
 def _shuffled(victim: tuple[int, ...], other: tuple[int, ...]) -> Law:
@@ -94,8 +105,9 @@ def _multiset_law(first: Law, second: Law) -> Law:
     return law
 
 
-def _excess_mass(law: Law, other: Law) -> Fraction:
-    return sum((max(Fraction(0), law[key] - EXP_EPS * other[key]) for key in law), Fraction(0))
+def _excess_mass(law: Law, other: Law, exp_eps: Fraction = EXP_EPS) -> Fraction:
+    excesses = (law[key] - exp_eps * other.get(key, Fraction(0)) for key in law)
+    return sum((max(Fraction(0), excess) for excess in excesses), Fraction(0))
 
 
 def theorem1_holds(_: Evidence) -> Judgement:
@@ -126,26 +138,31 @@ def truncated_list(bits: int, eps0: float, n: int) -> tuple[float, int, float]:
     return max(0.0, 1.0 - mass), terms, (math.sqrt(2.0 * (n - 1) * log_inverse) + 1.0) ** 2
 
 
-def loss_list(bits: int, eps0: float, n: int, eps: float, *, mended: bool) -> tuple[float, float]:
+def loss_list(bits: int, eps0: float, n: int, eps: float, *, released: bool) -> tuple[float, float]:
     """Return the mass of the list of Algorithm 1, and the δ at ε (natural log) that follows.
 
-    With `mended` lines 9 and 10 have the factor i that they lack, and the denominator of line 13
-    its p. Lines 12 and 16 add the mass of P₀, the victim being a clone of the first kind, where the
-    theorem has that of P.
+    As printed, lines 9 and 10 lack a factor i, the denominator of line 13 lacks a p, and lines 12
+    and 16 add the mass of P₀, the victim being a clone of the first kind, where the theorem has
+    that of P. The `released` program has none of these mistakes. Neither lists a point whose first
+    count is 0.
     """
-    clones, log_inverse = _clones(bits, eps0, n), math.log(1.0 / TOLERANCE)
+    log_inverse = RELEASED_LOG_INVERSE if released else math.log(1.0 / TOLERANCE)
+    clones = _clones(bits, eps0, n)
     pair = published_vector_bits(bits, eps0)
     common, rare, rest = pair.a.tolist()
     chance = 2.0 * pair.c[0]
     mass = delta = 0.0
-    for i in _counts(clones.mean(), math.sqrt(log_inverse * (n - 1) / 2.0), n - 1):
-        spread = math.sqrt(log_inverse / (2.0 * (i + 1))) * (i if mended else 1)
+    for i in _counts(clones.mean(), math.ceil(math.sqrt(log_inverse * (n - 1) / 2.0)), n - 1):
+        spread = math.sqrt(log_inverse / (2.0 * (i + 1))) * (i if released else 1)
         # Rounded outward, in its favour: the text at hand has lost the brackets.
         j = np.array(_counts(i / 2.0, math.ceil(spread), i))
         masses = clones.pmf(i) * stats.binom.pmf(j, i, 0.5)
         hidden = rest * (n - 1 - i) * chance / (1.0 - chance)
         above = 2.0 * common * (j + 1) + 2.0 * rare * (i - j) + hidden
-        below = 2.0 * rare * (j + 1) + 2.0 * (common if mended else rare) * (i - j) + hidden
+        below = 2.0 * rare * (j + 1) + 2.0 * (common if released else rare) * (i - j) + hidden
+        if released:
+            # From P₀ to P, whose ratio is that of `above` to what a sure clone has.
+            masses = masses * above / (2.0 * (j + 1))
         mass += float(masses.sum())
         delta += float(masses @ np.maximum(0.0, -np.expm1(eps - np.log(above / below))))
     return mass, delta
@@ -173,20 +190,64 @@ def truncation(_: Evidence) -> Judgement:
 
 
 def algorithm1(_: Evidence) -> Judgement:
-    """Return the mass of lists as printed, and δ of the mended ones."""
-    masses, excesses = [], []
+    """Return the mass of lists as printed and as the released program makes them."""
+    printed, released, shares = [], [], []
     for bits, eps0, n in LISTS:
         delta = 0.01 / n
         eps = epsilon(published_vector_bits(bits, eps0), n, delta).upper
-        masses.append(loss_list(bits, eps0, n, eps, mended=False)[0])
-        excesses.append(loss_list(bits, eps0, n, eps, mended=True)[1] / delta - 1.0)
+        printed.append(loss_list(bits, eps0, n, eps, released=False)[0])
+        mass, listed_delta = loss_list(bits, eps0, n, eps, released=True)
+        released.append(mass)
+        shares.append(abs(listed_delta / delta - 1.0))
+    left_out = [max(0.0, 1.0 - mass) for mass in released]
     return judge_cases(
-        [mass >= 1.0 - TOLERANCE for mass in masses],
-        "lists",
-        f"{percentage(min(masses), up=False)} to {percentage(max(masses), up=True)} of the mass "
-        f"is listed; with its lines mended δ is {percentage(min(excesses), up=False)} to "
-        f"{percentage(max(excesses), up=True)} too large",
+        [mass >= 1.0 - TOLERANCE for mass in (*printed, *released)],
+        "lists, four as printed and four of the released program",
+        f"as printed {percentage(min(printed), up=False)} to {percentage(max(printed), up=True)} "
+        f"of the mass is listed; the released program leaves out at most {max(left_out):.1g}, and "
+        f"its δ is within {percentage(max(shares), up=True)} of that of the pair",
     )
+
+
+def reached_pairs(_: Evidence) -> Judgement:
+    """Compare D of two datasets with that of the pair they should reach, on levels of trees."""
+    gaps = []
+    for bins in (2, 4, 8):
+        protocol = BallsIntoBins(blankets=NOISE, bins=bins, special=1)
+        truth = float(histogram_divergence(bins))
+        eps = math.log(EXP_EPS_OF_BINS)
+        bound = delta_of(protocol.decomposition(), eps, protocol.draws(FEW_USERS))
+        gaps.append(max(abs(bound.lower / truth - 1.0), abs(bound.upper / truth - 1.0)))
+    return judge_cases(
+        [gap <= 1e-6 for gap in gaps],
+        "histograms",
+        f"D of the pair is that of the datasets to {max(gaps):.1g} of itself",
+        f"{FEW_USERS} users, e^ε = {EXP_EPS_OF_BINS}, histograms of 2, 4 and 8 categories",
+    )
+
+
+def histogram_divergence(bins: int) -> Fraction:
+    """Return D(ε) of the counts of all messages, the victim's being in either of two categories.
+
+    All other users are in the last category, which the attacker knows and subtracts.
+    """
+    laws: list[dict[Any, Fraction]] = []
+    for victim in (0, 1):
+        law: dict[Any, Fraction] = defaultdict(Fraction)
+        for noise in product(range(bins), repeat=NOISE * FEW_USERS):
+            law[tuple(sorted((victim, *noise)))] += Fraction(1, bins ** len(noise))
+        laws.append(law)
+    first, second = laws
+    return _excess_mass(first, second, EXP_EPS_OF_BINS)
+
+
+def both_directions(_: Evidence) -> Judgement:
+    """Return whether the pairs of vectors of bits and of trees are their own mirror images."""
+    pairs = [published_vector_bits(bits, eps0) for bits, eps0, _ in LISTS]
+    for level in range(max(height for height, _ in TREES)):
+        pairs.append(BallsIntoBins(blankets=1, bins=2 ** (level + 1), special=1).decomposition())
+    holds = [pair.is_symmetric() for pair in pairs]
+    return judge_cases(holds, "pairs", f"{sum(holds)} of {len(holds)} pairs are symmetric")
 
 
 def query_counts(_: Evidence) -> Judgement:
@@ -209,5 +270,7 @@ MEASURES: Mapping[str, Measure] = {
     "theorem1_holds": theorem1_holds,
     "truncation": truncation,
     "algorithm1": algorithm1,
+    "trees_tight": reached_pairs,
+    "both_directions": both_directions,
     "query_counts": query_counts,
 }

@@ -1,0 +1,58 @@
+"""Neighbouring relations: how two datasets differ that an observer has to tell apart.
+
+An (ε, δ) holds for one relation, so answers about different relations are not composed or compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Relation(StrEnum):
+    """How neighbouring datasets differ; the values are those of the key ``relation`` in JSON."""
+
+    REPLACE = "replace"
+    ADD_OR_REMOVE = "add or remove"
+
+    @property
+    def short(self) -> str:
+        """The relation in a few words, for the first line of an answer."""
+        return {
+            Relation.REPLACE: "one user replaced",
+            Relation.ADD_OR_REMOVE: "one example added or removed",
+        }[self]
+
+    @property
+    def sentence(self) -> str:
+        """The relation as a sentence."""
+        return {
+            Relation.REPLACE: "Neighbouring datasets differ by the replacement of one user's "
+            "input.",
+            Relation.ADD_OR_REMOVE: "Neighbouring datasets differ by one example that is added or "
+            "removed.",
+        }[self]
+
+
+def read_relation(value: str) -> Relation:
+    """Return the relation of that name; raise ValueError if there is none."""
+    try:
+        return Relation(value)
+    except ValueError:
+        names = " or ".join(repr(relation.value) for relation in Relation)
+        raise ValueError(f"relation must be {names}, got {value!r}") from None
+
+
+def common_relation(name: str, relations: Iterable[Relation]) -> Relation:
+    """Return the relation that several answers share, `Relation.REPLACE` if there are none.
+
+    Raises ValueError if they differ. ``name`` says what must share it.
+    """
+    several = list(dict.fromkeys(relations)) or [Relation.REPLACE]
+    if len(several) > 1:
+        listed = " and ".join(repr(relation.value) for relation in several)
+        raise ValueError(
+            f"{name} must have one neighbouring relation, got {listed}: compose the epochs of "
+            "training alone and the reports alone, and state two guarantees, each with its relation"
+        )
+    return several[0]
