@@ -100,6 +100,7 @@ class RandomAllocation(Subject):
     eps0: ClassVar[None] = None  # type: ignore[misc]
     # Its name on the command line.
     NAME: ClassVar[str] = "random_allocation"
+    relation: ClassVar[Relation] = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
         sigma = validation.finite("noise_multiplier", self.noise_multiplier)
@@ -109,11 +110,6 @@ class RandomAllocation(Subject):
                 f"got {self.noise_multiplier!r}"
             )
         object.__setattr__(self, "noise_multiplier", sigma)
-
-    @property
-    def relation(self) -> Relation:
-        """See `Subject`."""
-        return Relation.ADD_OR_REMOVE
 
     @property
     def is_made_for_delta(self) -> bool:

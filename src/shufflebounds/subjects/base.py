@@ -181,10 +181,8 @@ class Subject(ABC):
     eps0: float | None
     seen: ClassVar[Observation] = REPORTS
 
-    @property
-    def relation(self) -> Relation:
-        """How neighbouring datasets differ."""
-        return Relation.REPLACE
+    # How neighbouring datasets differ.
+    relation: ClassVar[Relation] = Relation.REPLACE
 
     @property
     def label(self) -> str:

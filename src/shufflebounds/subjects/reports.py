@@ -204,7 +204,7 @@ class Decompositions(Subject):
         common_relation("decompositions", (x.relation for x in self.sent))
 
     @property
-    def relation(self) -> Relation:
+    def relation(self) -> Relation:  # type: ignore[override]
         """See `Subject`."""
         return self.sent[0].relation
 

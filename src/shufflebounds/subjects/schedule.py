@@ -33,7 +33,7 @@ class Schedule(Subject):
         common_relation("rounds", (phase.subject.relation for phase in self.phases))
 
     @property
-    def relation(self) -> Relation:
+    def relation(self) -> Relation:  # type: ignore[override]
         """See `Subject`."""
         return self.phases[0].subject.relation
 
