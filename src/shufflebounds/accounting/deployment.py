@@ -190,7 +190,8 @@ class Deployment:
             The description. YAML needs PyYAML, ``pip install pyyaml``; JSON needs nothing.
         days
             A CSV file with the columns ``date`` (2026-01-31) and ``n``, in place of ``users`` and
-            ``days``.
+            ``days``. Every date from the first to the last has a row, unless the description says
+            otherwise.
 
         Returns
         -------
@@ -216,8 +217,20 @@ class Deployment:
 
     @property
     def days(self) -> Days:
-        """Dates, or numbers from 1, and the users of each day."""
+        """Dates, or numbers from 1, and the users of each day on which somebody reports."""
         return self.description.days
+
+    @property
+    def dates(self) -> tuple[str, str] | None:
+        """The first date and the last one; None if days are numbered."""
+        dates = sorted([date for date, _ in self.days] + [*self.description.silent_dates])
+        return (dates[0], dates[-1]) if "-" in dates[0] else None
+
+    @property
+    def most_users(self) -> int:
+        """The largest number of users of a day who do not drop out or collude, in all groups."""
+        everybody = UserGroup("", Fraction(1), ())
+        return max(self.description.honest(everybody, n) for _, n in self.days)
 
     def _parts(self, group: UserGroup) -> Iterable[SentReport]:
         """Yield what a group sends."""
