@@ -216,7 +216,7 @@ class Deployment:
         return f"<Deployment: {names} on {counted(len(self.days), 'day')}>"
 
     @property
-    def days(self) -> Days:
+    def days(self) -> tuple[tuple[str, int], ...]:
         """Dates, or numbers from 1, and the users of each day on which somebody reports."""
         return self.description.days
 

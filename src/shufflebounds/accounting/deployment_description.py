@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
+from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
@@ -56,7 +57,7 @@ MAX_STRETCHES = 5
 MAX_DECIMALS = 400
 
 # Users of each day: a date or a number, and how many.
-Days: TypeAlias = Sequence[tuple[str, int]]
+Days: TypeAlias = Sequence[tuple[str, Count]]
 
 
 class DaysError(ValueError):

@@ -158,9 +158,7 @@ class LossSum(Profile):
         )
         return Ends.of(np.minimum(lower, ceiling), np.minimum(upper, ceiling), self.name)
 
-    def root(
-        self, delta: float, rtol: float, side: float, start: Tilt | None = None
-    ) -> float:
+    def root(self, delta: float, rtol: float, side: float, start: Tilt | None = None) -> float:
         """Return a bound of the smallest ε with δ(ε) ≤ `delta`, from above if `side` is 1.
 
         If it is −1, the bound is from below. At the ε returned δ was bounded from the same side,
