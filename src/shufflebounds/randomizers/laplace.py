@@ -199,11 +199,14 @@ class Laplace(_LaplaceNoise):
         """The questions for which numbers are rounded to too many steps, if there are any."""
         if self.steps == 1:
             return ""
-        when = "For" if self.steps == 2 else "Over several rounds, and for"
-        few = "1 has" if self.steps == 2 else "1 and, for separate reports, 2 have"
+        if self.steps == 2:
+            when, few = "For several linked reports, it is", "1 has"
+        else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
+            when = "Over several rounds, and for several linked reports, it may be"
+            few = "1 and, for separate reports, 2 have"
         return (
-            f"{when} several linked reports, it is the blanket that you can claim with steps "
-            f"{self.steps}; steps {few} a smaller bound for all datasets."
+            f"{when} the blanket that you can claim with steps {self.steps}; steps {few} a smaller "
+            "bound for all datasets."
         )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:

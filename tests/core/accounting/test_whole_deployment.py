@@ -328,8 +328,8 @@ MISTAKES = [
     (GOOD | {"dropout": "5%"}, "dropout must be a number, got '5%'; write 0.05"),
     (GOOD | {"dropout": "many%"}, "dropout must be a finite number"),
     *(
-        (GOOD | {"colluding": share}, f"got {share!r}; a share of the users is not a number of")
-        for share in ("5%", 0.05, "0.05")
+        (GOOD | {"colluding": share}, f"got {shown}; a share of the users is not a number of them")
+        for share, shown in (("5%", "'5%'"), (0.05, "0.05"), ("0.05", "0.05"))
     ),
     (GOOD | {"missing_days": "ok"}, "missing_days must be one of refuse, no_reports, got 'ok'"),
     (GOOD | {"colluding": -1}, "colluding must be an integer from 0 to 1e15, got -1"),

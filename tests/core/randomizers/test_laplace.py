@@ -257,5 +257,5 @@ def test_a_caveat_is_about_the_steps_that_are_asked_for(steps, note):
     assert f"with steps {R.steps}; steps 1 " in R.caveat or not note
     users = np.array([1e4])
     is_tried = affordable_suprema(R, users) is not None
-    assert is_tried == (R.steps <= 2)
+    assert is_tried == (R.steps <= 3)
     assert (affordable_suprema(sb.Joint([R] * 2), users) is not None) == (R.steps == 1)
