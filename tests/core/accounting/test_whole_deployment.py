@@ -331,7 +331,7 @@ MISTAKES = [
         (GOOD | {"colluding": share}, f"got {shown}; a share of the users is not a number of them")
         for share, shown in (("5%", "'5%'"), (0.05, "0.05"), ("0.05", "0.05"))
     ),
-    (GOOD | {"missing_days": "ok"}, "missing_days must be one of refuse, no_reports, got 'ok'"),
+    (GOOD | {"missing_days": "ok"}, "missing_days must be one of no_reports, refuse, got 'ok'"),
     (GOOD | {"colluding": -1}, "colluding must be an integer from 0 to 1e15, got -1"),
     (GOOD | {"colluding": 1000}, "n must be larger on day 1: of 1000 users none is left"),
     (GOOD | {"reports": {}}, "reports must be a mapping that is not empty, got {}"),
