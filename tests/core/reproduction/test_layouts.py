@@ -107,7 +107,8 @@ def test_two_bounds_of_one_mechanism_are_told_apart_by_more_than_a_width(order):
         name: {"mechanism": name, "regimes": ["low"], "curves": list(order)}
         for name in ("krr", "blh")
     }
-    shown = layout(lines(*(("krr", name) for name in order), ("blh", "upper")), **parts).lines
+    figure = lines(*(("krr", name) for name in order), ("blh", "upper"))
+    shown = [*layout(figure, **parts).lines]
     assert [line.label.partition(":")[0] for line in shown] == ["10-RR", "10-RR", "BLH"]
     looks = {(line.look.color, line.look.dashes, line.look.marker) for line in shown}
     assert len(looks) == 3

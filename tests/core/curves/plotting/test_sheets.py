@@ -153,7 +153,10 @@ def test_computed_curves_are_divided_by_the_lower_bound_among_them():
 
 def test_two_bounds_of_each_mechanism_are_told_apart_by_more_than_a_width():
     curves = [
-        compute(CurveName(f"{k}-RR", "", name), specification({"type": "krr", "k": k}, bound=name))
+        compute(
+            CurveName(f"{k}-RR", "", name),
+            specification(mechanism={"type": "krr", "k": k}, bound=name),
+        )
         for k in (3, 4)
         for name in ("best", "blanket")
     ]
