@@ -22,6 +22,7 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation, common_relation, read_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.losses import Losses, losses_above
 from shufflebounds.profiles.renyi import RenyiPair
@@ -66,7 +67,7 @@ class ShuffleAccountant:
     def compose(
         self,
         decomposition: Decomposition | Randomizer | Iterable[Decomposition],
-        n: int,
+        n: Count,
         rounds: int = 1,
     ) -> Self:
         """Add rounds of n users to the ledger.

@@ -21,6 +21,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, reached
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.profiles.axis_search import (
@@ -59,7 +60,7 @@ def largest_eps0(
     mechanism: Callable[[float], Decomposition | Randomizer],
     eps: float,
     delta: float,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     rtol: float = 1e-3,
@@ -228,7 +229,7 @@ def most_rounds(
     decomposition: Decomposition | Randomizer,
     eps: float,
     delta: float,
-    n: int,
+    n: Count,
     *,
     rtol: float = 1e-3,
 ) -> Enclosure:

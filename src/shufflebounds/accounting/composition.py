@@ -22,6 +22,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, WorkError
 from shufflebounds.core.relation import Relation, common_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.loss_sum import LossSum
@@ -463,7 +464,7 @@ class Composed:
 
 def compose(
     rounds: Iterable[
-        tuple[Decomposition | Randomizer | RandomAllocation | Iterable[Decomposition], int, int]
+        tuple[Decomposition | Randomizer | RandomAllocation | Iterable[Decomposition], Count, int]
     ],
 ) -> Composed:
     """Collect rounds of shuffling, one after the other, to ask for their ε and δ together.
@@ -507,7 +508,9 @@ def compose(
         raise ValueError(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
-    collected = tuple(Round(_subject(subject), n, times) for subject, n, times in triples)
+    collected = tuple(
+        Round(_subject(subject), validation.users(n), times) for subject, n, times in triples
+    )
     total = sum(round_.times for round_ in collected)
     validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
     return Composed(collected)

@@ -11,12 +11,13 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.relation import common_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max
 
 
 def worst_epsilon(
-    candidates: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+    candidates: Mapping[str, Decomposition], n: Count, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
     """Enclose the largest ε of several decompositions.
 
@@ -58,7 +59,7 @@ def worst_epsilon(
 
 
 def best_lower_epsilon(
-    pairs: Mapping[str, Decomposition], n: int, delta: float, *, rtol: float | None = None
+    pairs: Mapping[str, Decomposition], n: Count, delta: float, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
     """Enclose the largest ε of the most promising pairs of datasets.
 
@@ -99,7 +100,7 @@ def best_lower_epsilon(
 
 
 def worst_delta(
-    candidates: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+    candidates: Mapping[str, Decomposition], eps: float, n: Count, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
     """Enclose the largest δ of several decompositions.
 
@@ -139,7 +140,7 @@ def worst_delta(
 
 
 def best_lower_delta(
-    pairs: Mapping[str, Decomposition], eps: float, n: int, *, rtol: float | None = None
+    pairs: Mapping[str, Decomposition], eps: float, n: Count, *, rtol: float | None = None
 ) -> tuple[str, Enclosure]:
     """Enclose the largest δ of the most promising pairs of datasets.
 
@@ -181,7 +182,7 @@ def best_lower_delta(
 def _worst(
     candidates: Mapping[str, Decomposition],
     quantity: Quantity,
-    n: int,
+    n: Count,
     at: float,
     rtol: float | None,
     *,

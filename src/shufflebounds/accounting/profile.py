@@ -16,6 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
@@ -288,7 +289,7 @@ class SampledProfile:
 @limited
 def profile(
     decomposition: Decomposition | Randomizer | RandomAllocation,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     smallest: float = 1e-12,
@@ -452,7 +453,7 @@ def _profile(
 
 def advantage(
     decomposition: Decomposition | Randomizer | RandomAllocation,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     rtol: float | None = None,

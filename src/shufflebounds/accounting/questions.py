@@ -23,6 +23,7 @@ from shufflebounds.accounting.training import training_delta, training_epsilon
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.mechanism import interval_of
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -35,7 +36,7 @@ ENDS = ("lower", "upper")
 @overload
 def epsilon(  # type: ignore[overload-overlap]
     decomposition: Decomposition | Randomizer | RandomAllocation,
-    n: int,
+    n: Count,
     delta: float,
     *,
     rounds: int = ...,
@@ -46,7 +47,7 @@ def epsilon(  # type: ignore[overload-overlap]
 @overload
 def epsilon(
     decomposition: Decomposition | Randomizer | RandomAllocation,
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     delta: float | ArrayOf[float],
     *,
     rounds: int = ...,
@@ -57,7 +58,7 @@ def epsilon(
 @limited
 def epsilon(
     decomposition: Decomposition | Randomizer | RandomAllocation,
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     delta: float | ArrayOf[float],
     *,
     rounds: int = 1,
@@ -144,7 +145,7 @@ def epsilon(
 def delta(  # type: ignore[overload-overlap]
     decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float,
-    n: int,
+    n: Count,
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -155,7 +156,7 @@ def delta(  # type: ignore[overload-overlap]
 def delta(
     decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float | ArrayOf[float],
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -166,7 +167,7 @@ def delta(
 def delta(
     decomposition: Decomposition | Randomizer | RandomAllocation,
     eps: float | ArrayOf[float],
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     *,
     rounds: int = 1,
     rtol: float | None = None,
@@ -336,7 +337,7 @@ class MechanismBounds:
 
 @limited
 def mechanism_epsilon(
-    randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
+    randomizer: Randomizer, n: Count, delta: float, *, rtol: float | None = None
 ) -> MechanismBounds:
     """Enclose a mechanism's own smallest ε at which n shuffled reports are (ε, δ)-DP, and say why.
 
@@ -385,7 +386,7 @@ def mechanism_epsilon(
 
 @limited
 def mechanism_delta(
-    randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
+    randomizer: Randomizer, eps: float, n: Count, *, rtol: float | None = None
 ) -> MechanismBounds:
     """Enclose a mechanism's own smallest δ at which n shuffled reports are (ε, δ)-DP, and say why.
 

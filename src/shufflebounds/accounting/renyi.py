@@ -24,6 +24,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.direction import largest_loss
@@ -51,7 +52,7 @@ ORDER_RATIOS = (0.9, 1.0, 1.1)
 @overload
 def renyi(
     decomposition: Decomposition | Randomizer,
-    n: int,
+    n: Count,
     order: float,
     rtol: float | None = ...,
     *,
@@ -62,7 +63,7 @@ def renyi(
 @overload
 def renyi(
     decomposition: Decomposition | Randomizer,
-    n: int,
+    n: Count,
     order: ArrayOf[float],
     rtol: float | None = ...,
     *,
@@ -73,7 +74,7 @@ def renyi(
 @limited
 def renyi(
     decomposition: Decomposition | Randomizer,
-    n: int,
+    n: Count,
     order: float | ArrayOf[float],
     rtol: float | None = None,
     *,
@@ -171,7 +172,7 @@ def renyi(
 @limited
 def renyi_epsilon(
     decomposition: Decomposition | Randomizer,
-    n: int,
+    n: Count,
     delta: float,
     *,
     rounds: int = 1,

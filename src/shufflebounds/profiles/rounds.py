@@ -9,7 +9,7 @@ enclosed at some ε, the *nodes*, and the losses above and below it are those of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -442,6 +442,35 @@ class Sums:
         upper = max(x.root(delta, rtol, 1.0) for x in self.upper(times))
         lower = max((x.root(delta, rtol, -1.0) for x in self.lower(times)), default=0.0)
         return Enclosure(min(lower, upper), upper)
+
+    def epsilons(
+        self, delta: float, rtol: float, times: Iterable[Sequence[int]]
+    ) -> Iterator[Enclosure]:
+        """Yield what `epsilon` returns for several numbers of rounds, each similar to the last.
+
+        The ratio of a root to its estimate changes slowly, so the last one tells where to begin.
+        The pair of datasets of all lower ends is the one whose first lower end is the largest.
+        """
+        ratios: dict[tuple[float, int], float] = {}
+        best = None
+        for numbers in times:
+            upper, lower = self.upper(numbers), self.lower(numbers)
+            estimate = upper[0].tilt_at_delta(delta)
+            roots: dict[tuple[float, int], float] = {}
+            for side, sums in ((1.0, upper), (-1.0, lower)):
+                for place, loss_sum in enumerate(sums):
+                    if side > 0.0 or best in (None, place):
+                        ratio = ratios.get((side, place), math.nan)
+                        near = ratio * estimate.eps
+                        start = estimate._replace(eps=near) if 0.0 < near < math.inf else None
+                        roots[side, place] = loss_sum.root(delta, rtol, side, start)
+            ratios = {key: root / estimate.eps for key, root in roots.items() if estimate.eps > 0.0}
+            high = max(root for (side, _), root in roots.items() if side > 0.0)
+            low, best = max(
+                ((root, place) for (side, place), root in roots.items() if side < 0.0),
+                default=(0.0, None),
+            )
+            yield Enclosure(min(low, high), high)
 
 
 def estimated_curve(profile: Profile) -> Points:
