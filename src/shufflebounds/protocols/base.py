@@ -15,7 +15,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
-from shufflebounds.randomizers.base import Randomizer, named_inputs
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 
@@ -323,6 +323,8 @@ class SingleReport(Protocol):
             blankets = randomizer.blankets()
             return tuple(Candidate(blanket, "1", inputs=name) for name, blanket in blankets.items())
         blankets = randomizer.blankets(self.distance)
+        if STRONGER_CLONE in blankets:
+            return (Candidate(blankets[STRONGER_CLONE]),)
         if randomizer.is_alike:
             return tuple(Candidate(blanket, differing) for differing, blanket in blankets.items())
         differing = {
