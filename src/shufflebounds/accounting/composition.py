@@ -31,8 +31,8 @@ from shufflebounds.randomizers.base import Randomizer
 
 # Relative width of ε, and of δ at ε = 0, where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
-# Relative width of δ at ε > 0 where the caller gives no `rtol`. A relative error of the losses costs
-# more there; δ(0) has about the same relative error as the losses.
+# Relative width of δ at ε > 0 where the caller gives no `rtol`. There, a relative error of the
+# losses costs more than at ε = 0.
 DEFAULT_DELTA_RTOL = 0.05
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1

@@ -187,7 +187,8 @@ def delta(
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and over several
         rounds for 0.05, or for 10⁻³ at ε = 0. With None, the gap between ``inner`` and ``outer``
-        does not count towards the width. For a randomizer, it is the width to which its decompositions are evaluated.
+        does not count towards the width. For a randomizer, it is the width to which its
+        decompositions are evaluated.
 
     Returns
     -------
