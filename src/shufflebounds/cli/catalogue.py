@@ -36,6 +36,7 @@ def mechanisms(name: str | None) -> Reply:
         lines = [*(": ".join(filter(None, usage)) for usage in usages(name)), *_explanation(name)]
         return Reply(facts=[_owner_facts(name)], sections={name: [_description(name), *lines]})
     names = [*registry.mechanism_names(), ANY]
+    senders = [each for each in (*protocols(), TRAINING) if each != ANY]
     return Reply(
         title="Parameters in brackets are optional; `mechanisms NAME` explains them.",
         facts=[_owner_facts(each) for each in names],
@@ -46,9 +47,7 @@ def mechanisms(name: str | None) -> Reply:
         },
         sections={
             "Of several parts, each of them a --part:": [", ".join(COMPOSITIONS_OF_PARTS)],
-            "Protocols, which --protocol takes:": [
-                ", ".join(x for x in [*protocols(), TRAINING] if x != ANY)
-            ],
+            "Protocols, which --protocol takes:": [", ".join(senders)],
         },
     )
 
