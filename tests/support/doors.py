@@ -5,6 +5,7 @@ those of the command line begin with ``$``. A door takes a `Subject` and returns
 an `Upper` if it tells the end that may be claimed only.
 """
 
+import csv
 import json
 import re
 import tempfile
@@ -102,6 +103,16 @@ def curve(subject: Subject, quantity: str, **settings: float) -> Enclosure:
         subject.randomizer, "best", quantity=quantity, n=[subject.n, 2 * subject.n], **settings
     )
     return points.enclosures[0]
+
+
+def plotted(subject: Subject, quantity: str, *options: object) -> Enclosure:
+    """Return the first point of the curve that the command prints as CSV."""
+    along = ("--start", subject.n, "--stop", 2 * subject.n, "--points", 2)
+    asked = (*subject.options, *options, "--quantity", quantity, "--bound", "best")
+    text = succeed("curve", *asked, *along).stdout
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    first = next(csv.DictReader(lines))
+    return Enclosure(float(first[f"{quantity}_lower"]), float(first[f"{quantity}_upper"]))
 
 
 def deployment(subject: Subject, days: int) -> sb.Deployment | None:
@@ -206,6 +217,7 @@ DOORS: dict[str, dict[str, Door]] = {
         "sb.profile": lambda s: profile(s).epsilon(s.delta),
         "sb.Deployment": lambda s: (d := deployment(s, 1)) and d.epsilon(s.delta),
         "sb.curve": lambda s: curve(s, "epsilon", delta=s.delta),
+        "$curve": lambda s: plotted(s, "epsilon", *at_delta(s)),
         **commands("epsilon", asked_about, at_delta),
         "$account --json": lambda s: account(s, 1),
     },
@@ -216,6 +228,7 @@ DOORS: dict[str, dict[str, Door]] = {
         "sb.compose": lambda s: sb.compose(shuffles(s)).delta(s.eps),
         "sb.profile": lambda s: profile(s).delta(s.eps),
         "sb.curve": lambda s: curve(s, "delta", eps=s.eps),
+        "$curve": lambda s: plotted(s, "delta", *at_eps(s)),
         **commands("delta", asked_about, at_eps),
     },
     "advantage": {
