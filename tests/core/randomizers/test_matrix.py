@@ -229,10 +229,11 @@ def test_no_candidates_have_no_worst():
         sb.best_lower_epsilon(sb.MatrixRandomizer(np.eye(3)), 1000, 1e-6)
     for ask in (sb.worst_epsilon, sb.best_lower_epsilon, sb.worst_delta, sb.best_lower_delta):
         argument = next(iter(inspect.signature(ask).parameters))
+        at = {"delta": 0.1} if "epsilon" in ask.__name__ else {"eps": 0.1}
         with pytest.raises(ValueError, match=f"^{argument} must hold at least one decomposition"):
-            ask({}, 10, 0.1)
+            ask({}, n=10, **at)
         with pytest.raises(ValueError, match=f"^{argument} must be a Decomposition"):
-            ask({"": None}, 10, 0.1)
+            ask({"": None}, n=10, **at)
 
 
 def test_the_matrix_is_a_copy_that_nobody_changes():
