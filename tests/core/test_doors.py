@@ -357,8 +357,6 @@ def test_where_no_blanket_is_known_every_door_has_the_stronger_clone(monkeypatch
         ("delta", *asked, "--eps", 0.1),
         ("risk", *asked),
         ("check", *asked, "--delta", delta, "--eps", 1.01 * clone),
-        ("users", *asked[:-2], "--eps", 1.0, "--delta", delta),
-        ("renyi", *asked, "--order", 2),
     ):
         assert run(*command).exit_code == 0, command
 
