@@ -129,26 +129,19 @@ class ShuffleAccountant:
         Returns
         -------
         float
-            ε ≥ 0 (natural log), rounded up.
+            ε ≥ 0 (natural log), rounded up. It is inf if δ is below the probability of outputs that
+            give the victim's value away.
 
         Raises
         ------
         ValueError
-            For a δ outside this range, and for a δ below the probability of outputs that give the
-            victim's value away.
+            For a δ outside this range.
         """
         target_delta = validation.delta(target_delta)
         if not self._rounds:
             return 0.0
-        composed = self.composed
-        limit = composed.delta_limit()
-        if limit > target_delta:
-            raise ValueError(
-                f"target_delta must be above {limit:.6g}, the probability of outputs that give a "
-                f"value away, got {target_delta!r}"
-            )
         # The upper end holds however wide the enclosure is.
-        return reached(partial(composed.epsilon, target_delta)).upper
+        return reached(partial(self.composed.epsilon, target_delta)).upper
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the smallest δ that you can claim at ε; 0 before the first round.

@@ -31,9 +31,10 @@ from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
 from shufflebounds.protocols.allocation import DEFAULT_CELLS, RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
 
-# Relative width of ε where the caller gives no `rtol`.
+# Relative width of ε, and of δ at ε = 0, where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-3
-# Relative width of δ where the caller gives no `rtol`. A relative error of ε costs more in δ.
+# Relative width of δ at ε > 0 where the caller gives no `rtol`. There, a relative error of the
+# losses costs more than at ε = 0.
 DEFAULT_DELTA_RTOL = 0.05
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
@@ -308,8 +309,8 @@ class Composed:
         eps
             ε ≥ 0 (natural log).
         rtol
-            The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 0.05, with the same
-            exceptions as for `epsilon`.
+            The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 0.05, or for 10⁻³ at
+            ε = 0, with the same exceptions as for `epsilon`.
 
         Returns
         -------
@@ -340,7 +341,8 @@ class Composed:
                 guess=guess,
                 is_strict=rtol is not None or self.is_training,
             )
-        goal = DEFAULT_DELTA_RTOL if rtol is None else validation.rtol(rtol)
+        usual = DEFAULT_DELTA_RTOL if eps > 0.0 else DEFAULT_RTOL
+        goal = usual if rtol is None else validation.rtol(rtol)
         if eps >= self.largest_loss():
             return Enclosure(0.0, 0.0)
         return self._answer(_Question(False, eps, goal), 1.0, rtol)

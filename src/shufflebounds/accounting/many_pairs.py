@@ -192,8 +192,10 @@ def _worst(
 
     If it `is_selective`, candidates that seem to be smaller than others are left out.
     """
-    _require_candidates(candidates)
+    argument = "pairs" if is_selective else "candidates"
+    _require_several(argument, candidates)
     users = validation.users(n)
+    common_relation(argument, (require(argument, x).relation for x in candidates.values()))
     parts = [pair(x, np.array([float(users)]), name) for name, x in candidates.items()]
     lower = Max([part.lower for part in parts], is_selective=is_selective)
     is_exact = all(part.is_exact for part in parts)
@@ -203,12 +205,12 @@ def _worst(
     return str(bounds.upper_names[0]), enclosures[0]
 
 
-def _require_candidates(candidates: object) -> None:
-    """Raise ValueError unless the candidates map names to decompositions of one relation."""
-    if not isinstance(candidates, Mapping):
+def _require_several(argument: str, value: object) -> None:
+    """Raise ValueError, which names the argument, unless its value is a nonempty mapping."""
+    if not isinstance(value, Mapping):
+        example = "R.dataset_pairs()" if argument == "pairs" else "R.blankets()"
         raise ValueError(
-            f"candidates must be decompositions by name, such as R.blankets(), got {candidates!r}"
+            f"{argument} must be decompositions by name, such as {example}, got {value!r}"
         )
-    if not candidates:
-        raise ValueError("candidates must hold at least one decomposition, got none")
-    common_relation("candidates", (require("candidates", x).relation for x in candidates.values()))
+    if not value:
+        raise ValueError(f"{argument} must hold at least one decomposition, got none")

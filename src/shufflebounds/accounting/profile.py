@@ -17,7 +17,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.validation import Count
-from shufflebounds.core.work import limited
+from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
 from shufflebounds.profiles.losses import UNDERFLOW_ERR, CurveBounds, Lines
@@ -42,6 +42,8 @@ _SMALLEST_SIZE = 1e-9
 _NODE_WIDTH = 0.06
 # Relative width of ε over many rounds, times the same square.
 _ROUNDS_WIDTH = 0.9
+# Factor of the smallest δ above which the last point of a curve is too early.
+_SHORT = 2.0
 # Most halvings of a bisection. Neighbouring floats end it sooner, except near 0.
 _MAX_BISECTIONS = 120
 # ε below which `SampledProfile.epsilon` does not search: e^ε would underflow.
@@ -354,8 +356,25 @@ def profile_of_composed(
     """Enclose δ of all rounds as a curve in ε; the arguments are those of `profile`."""
     if sum(round_.times for round_ in composed.rounds) > 1:
         rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)
-        return _profile_of_rounds(composed, smallest, density, rtol)
-    return _profile_of_single_round(composed, smallest, density)
+        curve = _profile_of_rounds(composed, smallest, density, rtol)
+    else:
+        curve = _profile_of_single_round(composed, smallest, density)
+    clones = _stronger_clones(composed) if curve.upper[-1] > _SHORT * smallest else None
+    if clones is None:
+        return curve
+    with budget(RESERVE):
+        return curve.capped(profile_of_composed(clones, smallest, density))
+
+
+def _stronger_clones(composed: Composed) -> Composed | None:
+    """Return rounds of the stronger clones of randomizers, which bound them; None without ε₀."""
+    rounds = []
+    for round_ in composed.rounds:
+        clone = round_.subject.simple_bound() if isinstance(round_.subject, Randomizer) else None
+        if clone is None:
+            return None
+        rounds.append((clone, round_.n, round_.times))
+    return compose(rounds)
 
 
 def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -474,7 +493,7 @@ def advantage(
     rounds
         Number of rounds of n users together, 1 to 10⁶.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ over
         several rounds.
 
     Returns

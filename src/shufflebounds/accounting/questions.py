@@ -189,9 +189,10 @@ def delta(
     rounds
         Number of rounds of n users, 1 to 10⁶, which count together.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 over
-        several rounds. With None, the gap between ``inner`` and ``outer`` does not count towards
-        the width. For a randomizer, it is the width to which its decompositions are evaluated.
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and over several
+        rounds for 0.05, or for 10⁻³ at ε = 0. With None, the gap between ``inner`` and ``outer``
+        does not count towards the width. For a randomizer, it is the width to which its
+        decompositions are evaluated.
 
     Returns
     -------
@@ -317,8 +318,8 @@ class MechanismBounds:
     enclosure
         Two datasets attain ``lower``; ``upper`` is proven for all (docs/proofs/closing-the-gap.md).
     upper_bound
-        The bound that is the smallest: ``blanket``, ``all datasets`` or ``simple bound``, which is
-        the stronger clone of ε₀.
+        The bound that is the smallest: ``blanket``, ``all datasets`` or ``stronger clone``, which
+        is that of ε₀.
     others
         What all other users hold at ``lower``, such as ``third``; for compositions also the
         coordinates in which the victim's inputs differ there, unless they differ in all.

@@ -29,7 +29,7 @@ from shufflebounds.profiles.mechanism import (
 )
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer
 
 # Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
 # replaced by few that cover all, if there are such. Each node of a round may ask for all of them.
@@ -254,7 +254,7 @@ def _mechanism(randomizer: Randomizer, n: FloatArray) -> Interval:
     upper: list[Profile] = [upper_bound(randomizer.blankets().values(), n)]
     simple = randomizer.simple_bound()
     if simple is not None:
-        upper.insert(0, pair(simple, n, "simple bound").upper)
+        upper.insert(0, pair(simple, n, STRONGER_CLONE).upper)
     return Interval(lower_bound({name: datasets[name] for name in kept}, n), Min(upper))
 
 

@@ -65,6 +65,12 @@ def untried_bound(deployment: Scenario) -> list[str]:
         is_tried = bool(randomizer.crowds())
     if is_tried:
         return []
+    if not deployment.has_blanket:
+        return [
+            f"{randomizer.label} has too many pairs of inputs to compare, so the stronger clone, "
+            "which needs only eps0, stands for the blanket. The best proven bound may be larger "
+            "than necessary."
+        ]
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
         "necessary. It needs crowds, which list all inputs of the other users. "

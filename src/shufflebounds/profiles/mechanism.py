@@ -13,7 +13,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
-from shufflebounds.randomizers.base import Randomizer, require_mechanism
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer, require_mechanism
 
 # Largest number of dataset pairs that are asked. They are those with the largest E G².
 MAX_DATASET_PAIRS = 300
@@ -25,7 +25,7 @@ class Parts:
 
     ``datasets`` holds dataset pairs by name, on which lower bounds rest. The largest divergence of
     ``above`` bounds all datasets. So do that of ``finer``, which are more and smaller, the bound of
-    the ``crowds``, and ``simple``, if there are such.
+    the ``crowds``, and ``simple``, if there are such. ``name`` is that of the bound ``above``.
     """
 
     datasets: Mapping[str, Decomposition]
@@ -33,6 +33,7 @@ class Parts:
     finer: Sequence[Decomposition] = ()
     crowds: tuple[Crowd, ...] = ()
     simple: Decomposition | None = None
+    name: str = "blanket"
 
     @staticmethod
     def of(subject: Decomposition | Randomizer) -> Parts:
@@ -44,12 +45,13 @@ class Parts:
         subject = require_mechanism(subject)
         if isinstance(subject, Decomposition):
             return Parts({"": subject}, [subject])
-        above, crowds = list(subject.blankets().values()), subject.crowds()
-        finer: Sequence[Decomposition] = ()
+        blankets, crowds, simple = subject.blankets(), subject.crowds(), subject.simple_bound()
+        above, finer = list(blankets.values()), list[Decomposition]()
+        name = STRONGER_CLONE if STRONGER_CLONE in blankets else "blanket"
         # The list of a composition's blankets may be long.
         if crowds and all(crowd.tried for crowd in crowds):
-            above, finer = [crowd.blanket() for crowd in crowds], above
-        return Parts(subject.known_datasets(), above, finer, crowds, subject.simple_bound())
+            above, finer, name = [crowd.blanket() for crowd in crowds], above, "blanket"
+        return Parts(subject.known_datasets(), above, finer, crowds, simple, name)
 
     @property
     def decomposition(self) -> Decomposition | None:
@@ -63,13 +65,13 @@ class Parts:
 
     def blankets(self, n: FloatArray) -> Profile:
         """Return the largest divergence of few decompositions that bound all datasets."""
-        return upper_bound(self.above, n)
+        return upper_bound(self.above, n, self.name)
 
     def upper(self, n: FloatArray) -> Profile:
         """Return the smallest of all upper bounds, which are asked in this order."""
         bounds = [self.blankets(n)]
         if self.simple is not None:
-            bounds.append(pair(self.simple, n, "simple bound").upper)
+            bounds.append(pair(self.simple, n, STRONGER_CLONE).upper)
         if self.crowds:
             bounds.append(all_datasets(self.crowds, n))
         if self.finer:
@@ -93,9 +95,11 @@ def decompositions_above(subject: Decomposition | Randomizer) -> Sequence[Decomp
     return Parts.of(subject).above
 
 
-def upper_bound(decompositions: Iterable[Decomposition], n: FloatArray) -> Profile:
+def upper_bound(
+    decompositions: Iterable[Decomposition], n: FloatArray, name: str = "blanket"
+) -> Profile:
     """Return an upper bound of the largest divergence of decompositions."""
-    return Max([pair(decomposition, n, "blanket").upper for decomposition in decompositions])
+    return Max([pair(decomposition, n, name).upper for decomposition in decompositions])
 
 
 def lower_bound(datasets: Mapping[str, Decomposition], n: FloatArray) -> Profile:

@@ -16,7 +16,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.relation import Relation
-from shufflebounds.randomizers.base import Randomizer, named_inputs
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 
@@ -325,6 +325,8 @@ class SingleReport(Protocol):
             blankets = randomizer.blankets()
             return tuple(Candidate(blanket, "1", inputs=name) for name, blanket in blankets.items())
         blankets = randomizer.blankets(self.distance)
+        if STRONGER_CLONE in blankets:
+            return (Candidate(blankets[STRONGER_CLONE]),)
         if randomizer.is_alike:
             return tuple(Candidate(blanket, differing) for differing, blanket in blankets.items())
         differing = {

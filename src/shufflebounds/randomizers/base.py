@@ -29,6 +29,8 @@ CLOSED_FORM_ERR = 2.0**-49
 PRODUCT_ERR = 2.0**-48
 # Relative error of products of powers and a dozen factors: at most 128 roundings.
 POWER_ERR = 2.0**-46
+# Name of the stronger clone of ε₀ among `Randomizer.blankets` if it stands for all of them.
+STRONGER_CLONE = "stronger clone"
 # Largest number of entries of a matrix, and of values in an estimate: 130 MB.
 MAX_ENTRIES = 2**24
 
