@@ -91,9 +91,7 @@ class _Question(NamedTuple):
 class _Search:
     """Bounds of ε or δ of many rounds, narrowed step by step.
 
-    If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound
-    of the value that it approximates. It is inf where none is known. In that case the width alone
-    counts if the search ``is_strict``.
+    More nodes may lower the upper end to about ``floor``, and raise the lower end to ``ceiling``.
     """
 
     question: _Question
@@ -101,12 +99,7 @@ class _Search:
     enclosure: Enclosure
     is_strict: bool
     floor: float = 0.0
-
-    @cached_property
-    def is_exact(self) -> bool:
-        """Whether both ends bound the same quantity, so that a wide gap is a failure."""
-        kinds = [RoundKind.of(round_.simple, round_.times) for round_ in self.rounds]
-        return all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
+    ceiling: float = math.inf
 
     @property
     def total(self) -> int:
@@ -115,12 +108,16 @@ class _Search:
 
     def is_done(self) -> bool:
         """Return whether the ends are as close as requested, or as close as theory allows."""
-        upper, goal = self.enclosure.upper, self.question.goal
-        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
+        lower, upper = self.enclosure.lower, self.enclosure.upper
+        slack = self.question.goal * upper
+        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.question.goal:
             return True
-        if self.is_strict and self.floor == math.inf:
-            return False
-        return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
+        return upper < math.inf and max(upper - self.floor, self.ceiling - lower) <= slack
+
+    def is_hopeless(self) -> bool:
+        """Return whether no choice of nodes makes the ends as close as an explicit rtol asks."""
+        gap = self.floor - self.ceiling
+        return self.is_strict and gap > self.question.goal * self.enclosure.upper
 
     def intersect(self, lower: float, upper: float) -> None:
         """Intersect the enclosure with two bounds."""
@@ -134,47 +131,56 @@ class _Search:
             [round_] = self.rounds
             ends = question.ends(round_.best, question.at, 0.1 * question.goal)
             self.intersect(ends.lower, ends.upper)
-            self.floor = self.enclosure.lower if round_.simple.is_exact else math.inf
+            if not round_.simple.is_exact:
+                self.floor, self.ceiling = ends.upper, ends.lower
             return
         self.use_sums(_round_kinds(self.rounds, best=True), question)
 
     def use_sums(self, kinds: Sequence[RoundKind], question: _Question) -> None:
         """Narrow the ends by discrete losses of all rounds."""
         is_exact = all(kind.interval.is_exact for kind in kinds)
-        width, target = math.inf, question.target
+        target = question.target
         if not is_exact and not self.is_strict:
             # No width is promised. Many kinds share the work.
             target = target._replace(rtol=min(target.rtol * math.sqrt(len(kinds)), ROUGH_RTOL))
         if any(kind.interval.is_ordered for kind in kinds):
             # Estimates of rare losses are poor, so that the first nodes are few.
             target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
+        width = math.inf
         for sums in Rounds(kinds).sums(target):
-            self._use(sums, is_exact)
+            before = self.enclosure
+            self._use(sums)
+            if width < math.inf and sums.have_gap:
+                self._settle(before)
             previous, width = width, self.enclosure.relative_width
-            if self.is_done() or width > (1.0 - LEAST_GAIN) * previous:
+            if self.is_done() or self.is_hopeless() or width > (1.0 - LEAST_GAIN) * previous:
                 break
 
-    def _use(self, sums: Sums, is_exact: bool) -> None:
+    def _settle(self, before: Enclosure) -> None:
+        """Take the ends as those of theory if much finer nodes have hardly moved them."""
+        lower, upper = self.enclosure.lower, self.enclosure.upper
+        if max(before.upper - upper, lower - before.lower) <= self.question.goal * upper:
+            self.floor, self.ceiling = upper, lower
+
+    def _use(self, sums: Sums) -> None:
         """Narrow the ends by two sums of losses."""
-        lower = (self.question.end(loss_sum, -1.0) for loss_sum in sums.lower())
-        upper = max(self.question.end(loss_sum, 1.0) for loss_sum in sums.upper())
+        question = self.question
+        lower = (question.end(loss_sum, -1.0) for loss_sum in sums.lower())
+        upper = max(question.end(loss_sum, 1.0) for loss_sum in sums.upper())
         self.intersect(max(lower, default=0.0), upper)
-        if self.is_exact or self.is_done():
+        if self.is_done() or not sums.have_gap:
             return
-        # Of a mechanism, or of inner and outer decompositions, no such bound is known, unless the
-        # ends meet in theory. Few outcomes are exact: only theory keeps the ends apart.
-        is_approximate = is_exact and not sums.are_exact
-        floor = sums.floor() if is_approximate else None
-        has_gap = not is_approximate and any(kind.has_gap for kind in sums.rounds.kinds)
-        low = self.question.end(floor, -1.0) if floor else math.inf if has_gap else 0.0
-        self.floor = max(self.floor, low)
+        floor = sums.floor()
+        self.floor = question.end(floor, -1.0) if floor else 0.0
+        self.ceiling = max(question.end(loss_sum, 1.0) for loss_sum in sums.ceiling())
 
     def use_reserve(self) -> Enclosure:
         """Return the best enclosure that little more work gives, even if the budget is spent.
 
         Rounds of the same reports count as those of the fewest of their users, and of the most.
         """
-        rough, floor = self.question._replace(goal=ROUGH_RTOL), self.floor
+        rough = self.question._replace(goal=ROUGH_RTOL)
+        floor, ceiling = self.floor, self.ceiling
         self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
@@ -184,7 +190,7 @@ class _Search:
             with budget(RESERVE), suppress(WorkError):
                 step()
         # The gap that joined rounds leave is no reason to accept wide ends.
-        self.floor = floor
+        self.floor, self.ceiling = floor, ceiling
         return self.enclosure
 
     def use_single_rounds(self) -> None:

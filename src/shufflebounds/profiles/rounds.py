@@ -127,12 +127,6 @@ class RoundKind:
         return RoundKind(interval, times, pairs, family)
 
     @property
-    def has_gap(self) -> bool:
-        """Whether theory may leave a gap between the profiles of several such rounds."""
-        is_tight = self.interval.is_exact and len(self.pairs) == 1 and self.is_symmetric
-        return not (self.interval.is_ordered or is_tight)
-
-    @property
     def upper_parts(self) -> list[Profile]:
         """The upper profile, or one for each order of the two datasets if rounds have the same."""
         upper = self.interval.upper
@@ -212,8 +206,10 @@ class RoundCurve:
         places = [kinks_of(direction) for direction in directions]
         if not self.kind.interval.is_exact or any(x is None for x in places):
             return
-        nodes = np.unique(np.concatenate([[0.0], *(x for x in places if x is not None)]))
-        nodes = nodes[np.append(True, np.diff(nodes) > EQUAL * nodes[-1])]
+        kinks = np.unique(np.concatenate([x for x in places if x is not None]))
+        # The largest of equal kinks is kept: the last one is where the curve is certainly constant.
+        kinks = kinks[np.append(np.diff(kinks) > EQUAL * kinks[-1], True)]
+        nodes = np.append(0.0, kinks[kinks > EQUAL * kinks[-1]])
         if not 1 < nodes.size <= MAX_KINKS:
             return
         for direction in directions:
@@ -280,15 +276,27 @@ class RoundCurve:
         first, second = (self.pairs[direction] for direction in orders)
         return losses_below(self.nodes, first, second)
 
-    def below_largest(self) -> Losses | None:
-        """Return losses below the largest curve of all pairs in both orders."""
-        bounds = list(self.pairs.values())
+    def below_upper(self) -> Losses | None:
+        """Return losses below the curve that `above` is above, if `upper` is that curve itself."""
+        if self.exact:
+            return losses_above(self.nodes, np.max([x.lower for x in self.pairs.values()], axis=0))
+        if not self.kind.interval.is_exact:
+            bounds = CurveBounds(self.largest, self.largest)
+            return losses_below(self.nodes, bounds, bounds)
+        pairs = list(self.pairs.values())
         largest = CurveBounds(
-            np.max([x.lower for x in bounds], axis=0),
-            np.max([x.upper for x in bounds], axis=0),
-            max(x.limit for x in bounds),
+            np.max([x.lower for x in pairs], axis=0),
+            np.max([x.upper for x in pairs], axis=0),
+            max(x.limit for x in pairs),
         )
         return losses_below(self.nodes, largest, largest)
+
+    def above_pair(self, orders: Orders) -> Losses:
+        """Return losses above those of a pair of datasets, up to roundings if they are exact."""
+        if orders[0] in self.exact:
+            return self.exact[orders[0]]
+        forward, backward = (self.pairs[direction].upper for direction in orders)
+        return losses_above_order(self.nodes, forward, backward)
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,6 +402,17 @@ class Sums:
         """Whether all losses are those of the outcomes themselves."""
         return all(curve.exact for curve in self.curves)
 
+    @property
+    def have_gap(self) -> bool:
+        """Whether theory may leave a gap between `lower` and `upper`, however many nodes there are.
+
+        Rounds of the same order have none.
+        """
+        kinds = self.rounds.kinds
+        if any(kind.interval.is_ordered for kind in kinds):
+            return False
+        return not all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
+
     @cached_property
     def _above(self) -> list[list[Losses]]:
         """Losses above each kind, in each order if some rounds have the same order."""
@@ -425,8 +444,16 @@ class Sums:
         return [x for x in sums if x is not None]
 
     def floor(self) -> LossSum | None:
-        """Return a sum below that of the largest curves; `upper` is above the same sum."""
-        return self._sum([curve.below_largest() for curve in self.curves], None)
+        """Return a sum that shows how far more nodes may lower `upper`; it need not be a bound."""
+        return self._sum([curve.below_upper() for curve in self.curves], None)
+
+    def ceiling(self) -> list[LossSum]:
+        """Return sums above those of `lower`: more nodes raise these no further."""
+        sums = (
+            self._sum([x.above_pair(y) for x, y in zip(self.curves, orders, strict=True)], None)
+            for orders in self.rounds.orders()
+        )
+        return [x for x in sums if x is not None]
 
     def _sum(self, losses: Sequence[Losses | None], times: Sequence[int] | None) -> LossSum | None:
         """Return the sum of the losses that are known, each so many times; None if there are none.
