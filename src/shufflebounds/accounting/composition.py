@@ -40,6 +40,9 @@ ROUGH_RTOL = 0.1
 FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
+# Share of an explicit relative width by which numbers of users may differ that count as equal. They
+# cost half of it at either end, as ε goes about like 1/√n.
+JOINED_SHARE = 0.1
 # Most kinds of rounds for which lower ends compare several pairs of datasets. Speed only.
 MAX_KINDS_OF_PAIRS = 8
 # Number of δ for which the losses of a whole curve have nodes.
@@ -101,18 +104,23 @@ class _Search:
     floor: float = 0.0
     ceiling: float = math.inf
 
+    def __post_init__(self) -> None:
+        # Relative width at which an end counts as that of theory.
+        self.aim = self.question.goal
+
     @property
     def total(self) -> int:
         """The number of rounds."""
         return sum(round_.times for round_ in self.rounds)
 
     def is_done(self) -> bool:
-        """Return whether the ends are as close as requested, or as close as theory allows."""
+        """Return whether the ends are as close as requested, or as theory allows without rtol."""
         lower, upper = self.enclosure.lower, self.enclosure.upper
-        slack = self.question.goal * upper
         if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.question.goal:
             return True
-        return upper < math.inf and max(upper - self.floor, self.ceiling - lower) <= slack
+        if self.is_strict or upper == math.inf:
+            return False
+        return max(upper - self.floor, self.ceiling - lower) <= self.aim * upper
 
     def is_hopeless(self) -> bool:
         """Return whether no choice of nodes makes the ends as close as an explicit rtol asks."""
@@ -143,6 +151,7 @@ class _Search:
         if not is_exact and not self.is_strict:
             # No width is promised. Many kinds share the work.
             target = target._replace(rtol=min(target.rtol * math.sqrt(len(kinds)), ROUGH_RTOL))
+        self.aim = max(self.aim, target.rtol)
         if any(kind.interval.is_ordered for kind in kinds):
             # Estimates of rare losses are poor, so that the first nodes are few.
             target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
@@ -150,7 +159,7 @@ class _Search:
         for sums in Rounds(kinds).sums(target):
             before = self.enclosure
             self._use(sums)
-            if width < math.inf and sums.have_gap:
+            if width < math.inf and sums.have_gap and not self.is_strict:
                 self._settle(before)
             previous, width = width, self.enclosure.relative_width
             if self.is_done() or self.is_hopeless() or width > (1.0 - LEAST_GAIN) * previous:
@@ -159,7 +168,7 @@ class _Search:
     def _settle(self, before: Enclosure) -> None:
         """Take the ends as those of theory if much finer nodes have hardly moved them."""
         lower, upper = self.enclosure.lower, self.enclosure.upper
-        if max(before.upper - upper, lower - before.lower) <= self.question.goal * upper:
+        if max(before.upper - upper, lower - before.lower) <= self.aim * upper:
             self.floor, self.ceiling = upper, lower
 
     def _use(self, sums: Sums) -> None:
@@ -170,9 +179,11 @@ class _Search:
         self.intersect(max(lower, default=0.0), upper)
         if self.is_done() or not sums.have_gap:
             return
+        question = question._replace(goal=self.aim)
         floor = sums.floor()
-        self.floor = question.end(floor, -1.0) if floor else 0.0
-        self.ceiling = max(question.end(loss_sum, 1.0) for loss_sum in sums.ceiling())
+        self.floor, self.ceiling = question.end(floor, -1.0) if floor else 0.0, math.inf
+        if self.is_strict or upper - self.floor <= self.aim * upper:
+            self.ceiling = max(question.end(loss_sum, 1.0) for loss_sum in sums.ceiling())
 
     def use_reserve(self) -> Enclosure:
         """Return the best enclosure that little more work gives, even if the budget is spent.
@@ -180,7 +191,7 @@ class _Search:
         Rounds of the same reports count as those of the fewest of their users, and of the most.
         """
         rough = self.question._replace(goal=ROUGH_RTOL)
-        floor, ceiling = self.floor, self.ceiling
+        floor, ceiling, aim = self.floor, self.ceiling, self.aim
         self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
@@ -190,7 +201,7 @@ class _Search:
             with budget(RESERVE), suppress(WorkError):
                 step()
         # The gap that joined rounds leave is no reason to accept wide ends.
-        self.floor, self.ceiling = floor, ceiling
+        self.floor, self.ceiling, self.aim = floor, ceiling, aim
         return self.enclosure
 
     def use_single_rounds(self) -> None:
@@ -256,8 +267,8 @@ class Composed:
             of account what separates the ends in theory: a decomposition whose two directions
             differ, several of them in a round, and ``inner`` from ``outer``. In the first two
             cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
-            Where there are more than 200 kinds of rounds, of which a randomizer counts for two,
-            it also lets nearly equal numbers of users be joined.
+            With m kinds of rounds, a width of √m·10⁻³ counts as theory's. Where there are more than
+            200, of which a randomizer counts for two, nearly equal numbers of users are joined.
 
         Returns
         -------
@@ -342,7 +353,11 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        kinds = self.kinds if rtol is not None else with_families(fewer_kinds(self.rounds))
+        if rtol is None:
+            kinds = fewer_kinds(self.rounds)
+        else:
+            kinds = joined(self.rounds, 1.0 + JOINED_SHARE * rtol)
+        kinds = with_families(kinds)
         search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
         try:
             search.run()
