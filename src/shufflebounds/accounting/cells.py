@@ -32,6 +32,8 @@ MAX_GUESSES = 8
 LARGEST_RATIO = 30.0
 # Logarithm of the smallest δ that cells of several epochs are made for.
 SMALLEST_LOG_DELTA = -120.0
+# What is known of an answer before it is asked for.
+UNKNOWN = Enclosure(0.0, math.inf)
 # First δ that cells are made for if δ is sought.
 FIRST_DELTA = 1e-6
 
@@ -43,13 +45,13 @@ def with_enough_cells(
     *,
     most_cells: int = MAX_CELLS_OF_EPOCHS,
     is_strict: bool = True,
-    known: Enclosure = Enclosure(0.0, math.inf),
+    known: Enclosure = UNKNOWN,
 ) -> Enclosure:
     """Return the answer to a question with more and more cells, until it is narrow enough.
 
     `ask` gets the number of cells and a relative width for the numerical error. The answer is
-    known to lie in `known`. Raises `PrecisionError` if the answer stays wider than `rtol`, or than `default` if that is None,
-    unless it is not `is_strict`.
+    known to lie in `known`. Raises `PrecisionError` if it stays wider than `rtol`, or than
+    `default` if that is None, unless it is not `is_strict`.
     """
     goal = default if rtol is None else validation.rtol(rtol)
     cells, best, idle = DEFAULT_CELLS, known, 0

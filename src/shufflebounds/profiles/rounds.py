@@ -66,6 +66,9 @@ WIDEST = 0.05
 REFINEMENT = 0.1
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
+# Distance of a former node from all new ones, as a share of its distance from other former ones,
+# beyond which it is kept. The lines between nodes that are closer magnify their errors.
+APART = 0.4
 # Most choices of nodes.
 MAX_CHOICES = 4
 
@@ -191,6 +194,7 @@ class RoundCurve:
     """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend.
 
     ``upper`` has a row for each order of the two datasets if rounds have the same order, else one.
+    ``former`` are nodes of a coarser curve.
     """
 
     kind: RoundKind
@@ -199,6 +203,7 @@ class RoundCurve:
     pairs: dict[Direction, CurveBounds] = field(default_factory=dict)
     exact: dict[Direction, Losses] = field(default_factory=dict)
     estimates: Points = (np.zeros(0), np.zeros(0))
+    former: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def use_kinks(self, rtol: float) -> None:
         """Use the kinks of the curves as nodes, and the exact losses, if the kinks are few."""
@@ -217,6 +222,10 @@ class RoundCurve:
             assert counted is not None
             self.exact[direction] = losses_of(counted)
         self.add(nodes, np.full(nodes.size, rtol), 0.0)
+
+    def restarted(self) -> RoundCurve:
+        """Return a curve that will enclose the profiles anew at the nodes of this one."""
+        return RoundCurve(self.kind, estimates=(self.nodes, self.largest), former=self.nodes)
 
     def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
         """Enclose the profiles at more nodes, to relative widths of about `rtol`.
@@ -349,6 +358,8 @@ class Rounds:
             yield sums
             if sums.are_exact:
                 break
+            # Coarse enclosures would spoil the tents of finer ones next to them.
+            curves = [curve if curve.exact else curve.restarted() for curve in curves]
             target = target._replace(rtol=REFINEMENT * target.rtol)
 
     def sums_for(self, targets: Sequence[RoundTarget]) -> Sums:
@@ -375,7 +386,7 @@ class Rounds:
             families.setdefault(curve.kind.family or i, []).append(curve)
         groups = list(families.values())
         for curve, *_ in groups:
-            if not curve.nodes.size:
+            if not curve.nodes.size and not curve.estimates[0].size:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
         times = [sum(x.kind.times for x in group) for group in groups]
@@ -383,7 +394,8 @@ class Rounds:
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
-                curve.add(nodes[i], rtols[i], levels[i])
+                places = with_former(nodes[i], curve.former)
+                curve.add(places, np.interp(places, nodes[i], rtols[i]), levels[i])
                 curve.reach(levels[i])
 
 
@@ -469,6 +481,16 @@ class Sums:
         upper = max(x.root(delta, rtol, 1.0) for x in self.upper(times))
         lower = max((x.root(delta, rtol, -1.0) for x in self.lower(times)), default=0.0)
         return Enclosure(min(lower, upper), upper)
+
+
+def with_former(nodes: FloatArray, former: FloatArray) -> FloatArray:
+    """Return nodes together with former ones that none of them replaces."""
+    if not former.size:
+        return nodes
+    gaps = np.diff(former)
+    gap = np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
+    distance = np.abs(former[:, None] - nodes).min(axis=1)
+    return np.union1d(nodes, former[distance > APART * gap])
 
 
 def estimated_curve(profile: Profile) -> Points:
