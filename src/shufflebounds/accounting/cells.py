@@ -75,7 +75,7 @@ def with_enough_cells(
         idle = idle + 1 if width > WORTHWHILE * previous else 0
         if idle == MAX_IDLE_CHOICES or cells >= most_cells:
             break
-        factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
+        factor = min(max(1.3 * math.sqrt(enclosure.relative_width / goal), 1.5), 4.0)
         cells = min(math.ceil(factor * cells), most_cells)
     if not is_strict:
         return best

@@ -136,7 +136,7 @@ def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
         (sb.Joint([sb.KRR(256, 2.0)] * 8), 2 * 10**6, 365),
         (sb.Joint([sb.KRR(256, 2.0)] * 3), 10**6, 30),
         (sb.BLH(1.0), 10**6, 365),
-        (sb.Subset(8, 2.0, subset_size=2), 1000, 10),
+        (sb.Subset(domain_size=8, subset_size=2, eps0=2.0), 1000, 10),
         (sb.MatrixRandomizer(CROOKED), 50, 30),
         (sb.UnaryEncoding(eps0=18.732, noise=0.3), 748_416, 2),
     ],
