@@ -123,9 +123,15 @@ class _Search:
         return max(upper - self.floor, self.ceiling - lower) <= self.aim * upper
 
     def is_hopeless(self) -> bool:
-        """Return whether no choice of nodes makes the ends as close as an explicit rtol asks."""
-        gap = self.floor - self.ceiling
-        return self.is_strict and gap > self.question.goal * self.enclosure.upper
+        """Return whether theory keeps the ends too far apart for an explicit rtol, and near there.
+
+        Another choice of nodes would gain too little.
+        """
+        if not self.is_strict:
+            return False
+        gap, upper = self.floor - self.ceiling, self.enclosure.upper
+        is_close = upper - self.enclosure.lower <= gap / (1.0 - LEAST_GAIN)
+        return gap > self.question.goal * upper and is_close
 
     def intersect(self, lower: float, upper: float) -> None:
         """Intersect the enclosure with two bounds."""
