@@ -20,8 +20,10 @@ DEFAULT_DELTA_RTOL = 0.1
 NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer.
 MAX_CHOICES = 4
-# Factor by which a choice of cells must narrow the answer for another one to follow.
+# Factor by which a choice of cells must narrow the answer to count as useful.
 WORTHWHILE = 0.8
+# Choices in a row that may be useless.
+MAX_IDLE_CHOICES = 2
 # Most cells of a decomposition whose curve is evaluated at many ε, as for several epochs.
 MAX_CELLS_OF_EPOCHS = 500
 # Most δ that cells are made for before the answer is asked for.
@@ -30,6 +32,8 @@ MAX_GUESSES = 8
 LARGEST_RATIO = 30.0
 # Logarithm of the smallest δ that cells of several epochs are made for.
 SMALLEST_LOG_DELTA = -120.0
+# What is known of an answer before it is asked for.
+UNKNOWN = Enclosure(0.0, math.inf)
 # First δ that cells are made for if δ is sought.
 FIRST_DELTA = 1e-6
 
@@ -41,15 +45,18 @@ def with_enough_cells(
     *,
     most_cells: int = MAX_CELLS_OF_EPOCHS,
     is_strict: bool = True,
+    known: Enclosure = UNKNOWN,
 ) -> Enclosure:
     """Return the answer to a question with more and more cells, until it is narrow enough.
 
-    `ask` gets the number of cells and a relative width for the numerical error. Raises
-    `PrecisionError` if the answer stays wider than `rtol`, or than `default` if that is None,
-    unless it is not `is_strict`.
+    `ask` gets the number of cells and a relative width for the numerical error. The answer is
+    known to lie in `known`. Raises `PrecisionError` if it stays wider than `rtol`, or than
+    `default` if that is None, unless it is not `is_strict`.
     """
     goal = default if rtol is None else validation.rtol(rtol)
-    cells, best = DEFAULT_CELLS, Enclosure(0.0, math.inf)
+    cells, best, idle = DEFAULT_CELLS, known, 0
+    if best.relative_width <= NUMERICAL_SHARE * goal:
+        return best
     for _ in range(MAX_CHOICES):
         previous = best.relative_width
         try:
@@ -64,9 +71,11 @@ def with_enough_cells(
         width = best.relative_width
         if width <= goal or best.upper <= validation.MIN_DELTA:
             return best
-        if width > WORTHWHILE * previous or cells >= most_cells:
+        # More cells may lie worse.
+        idle = idle + 1 if width > WORTHWHILE * previous else 0
+        if idle == MAX_IDLE_CHOICES or cells >= most_cells:
             break
-        factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
+        factor = min(max(1.3 * math.sqrt(enclosure.relative_width / goal), 1.5), 4.0)
         cells = min(math.ceil(factor * cells), most_cells)
     if not is_strict:
         return best
@@ -80,22 +89,28 @@ def with_enough_cells(
 
 def guess_delta(ask: Callable[[float], Enclosure], eps: float) -> float:
     """Return a δ that is about that at ε, if `ask` returns ε at a δ. It bounds nothing."""
-    delta = FIRST_DELTA
+    log_delta, smallest, largest = math.log(FIRST_DELTA), -math.inf, 0.0
     for _ in range(MAX_GUESSES):
         try:
-            root = ask(delta)
+            root = ask(math.exp(log_delta))
         except PrecisionError as error:
             if not isinstance(error.enclosure, Enclosure):
                 raise
             root = error.enclosure
         if not 0.0 < root.upper < math.inf:
-            return delta
+            break
+        if root.upper > eps:
+            smallest = max(smallest, log_delta)
+        else:
+            largest = min(largest, log_delta)
         # For a normal loss, log δ is about proportional to ε².
         ratio = min(max((eps / root.upper) ** 2, 0.01), 4.0)
-        previous, delta = delta, math.exp(max(math.log(delta) * ratio, SMALLEST_LOG_DELTA))
-        if abs(math.log(delta / previous)) < math.log(LARGEST_RATIO):
+        previous, log_delta = log_delta, max(log_delta * ratio, SMALLEST_LOG_DELTA)
+        if not smallest < log_delta < largest:
+            log_delta = 0.5 * (max(smallest, SMALLEST_LOG_DELTA) + largest)
+        if abs(log_delta - previous) < math.log(LARGEST_RATIO):
             break
-    return delta
+    return math.exp(log_delta)
 
 
 def at_its_delta(
@@ -133,4 +148,5 @@ def at_its_delta(
         default,
         most_cells=most_cells,
         is_strict=is_strict,
+        known=rough,
     )

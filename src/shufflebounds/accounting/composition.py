@@ -43,6 +43,9 @@ ROUGH_RTOL = 0.1
 FIRST_RTOL_FACTOR = 3.0
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
+# Share of an explicit relative width by which numbers of users may differ that count as equal. They
+# cost half of it at either end, as ε goes about like 1/√n.
+JOINED_SHARE = 0.1
 # Most kinds of rounds for which lower ends compare several pairs of datasets. Speed only.
 MAX_KINDS_OF_PAIRS = 8
 # Number of δ for which the losses of a whole curve have nodes.
@@ -94,9 +97,7 @@ class _Question(NamedTuple):
 class _Search:
     """Bounds of ε or δ of many rounds, narrowed step by step.
 
-    If theory leaves a gap between the ends, the upper end is compared to ``floor``, a lower bound
-    of the value that it approximates. It is inf where none is known. In that case the width alone
-    counts if the search ``is_strict``.
+    More nodes may lower the upper end to about ``floor``, and raise the lower end to ``ceiling``.
     """
 
     question: _Question
@@ -104,12 +105,11 @@ class _Search:
     enclosure: Enclosure
     is_strict: bool
     floor: float = 0.0
+    ceiling: float = math.inf
 
-    @cached_property
-    def is_exact(self) -> bool:
-        """Whether both ends bound the same quantity, so that a wide gap is a failure."""
-        kinds = [RoundKind.of(round_.simple, round_.times) for round_ in self.rounds]
-        return all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
+    def __post_init__(self) -> None:
+        # Relative width at which an end counts as that of theory.
+        self.aim = self.question.goal
 
     @property
     def total(self) -> int:
@@ -117,13 +117,24 @@ class _Search:
         return sum(round_.times for round_ in self.rounds)
 
     def is_done(self) -> bool:
-        """Return whether the ends are as close as requested, or as close as theory allows."""
-        upper, goal = self.enclosure.upper, self.question.goal
-        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= goal:
+        """Return whether the ends are as close as requested, or as theory allows without rtol."""
+        lower, upper = self.enclosure.lower, self.enclosure.upper
+        if upper <= validation.MIN_DELTA or self.enclosure.relative_width <= self.question.goal:
             return True
-        if self.is_strict and self.floor == math.inf:
+        if self.is_strict or upper == math.inf:
             return False
-        return not self.is_exact and upper < math.inf and upper - self.floor <= goal * upper
+        return max(upper - self.floor, self.ceiling - lower) <= self.aim * upper
+
+    def is_hopeless(self) -> bool:
+        """Return whether theory keeps the ends too far apart for an explicit rtol, and near there.
+
+        Another choice of nodes would gain too little.
+        """
+        if not self.is_strict:
+            return False
+        gap, upper = self.floor - self.ceiling, self.enclosure.upper
+        is_close = upper - self.enclosure.lower <= gap / (1.0 - LEAST_GAIN)
+        return gap > self.question.goal * upper and is_close
 
     def intersect(self, lower: float, upper: float) -> None:
         """Intersect the enclosure with two bounds."""
@@ -137,47 +148,59 @@ class _Search:
             [round_] = self.rounds
             ends = question.ends(round_.best, question.at, 0.1 * question.goal)
             self.intersect(ends.lower, ends.upper)
-            self.floor = self.enclosure.lower if round_.simple.is_exact else math.inf
+            if not round_.simple.is_exact:
+                self.floor, self.ceiling = ends.upper, ends.lower
             return
         self.use_sums(_round_kinds(self.rounds, best=True), question)
 
     def use_sums(self, kinds: Sequence[RoundKind], question: _Question) -> None:
         """Narrow the ends by discrete losses of all rounds."""
         is_exact = all(kind.interval.is_exact for kind in kinds)
-        width, target = math.inf, question.target
+        target = question.target
         if not is_exact and not self.is_strict:
             # No width is promised. Many kinds share the work.
             target = target._replace(rtol=min(target.rtol * math.sqrt(len(kinds)), ROUGH_RTOL))
+        self.aim = max(self.aim, target.rtol)
         if any(kind.interval.is_ordered for kind in kinds):
             # Estimates of rare losses are poor, so that the first nodes are few.
             target = target._replace(rtol=FIRST_RTOL_FACTOR * target.rtol)
+        width = math.inf
         for sums in Rounds(kinds).sums(target):
-            self._use(sums, is_exact)
+            before = self.enclosure
+            self._use(sums)
+            if width < math.inf and sums.have_gap and not self.is_strict:
+                self._settle(before)
             previous, width = width, self.enclosure.relative_width
-            if self.is_done() or width > (1.0 - LEAST_GAIN) * previous:
+            if self.is_done() or self.is_hopeless() or width > (1.0 - LEAST_GAIN) * previous:
                 break
 
-    def _use(self, sums: Sums, is_exact: bool) -> None:
+    def _settle(self, before: Enclosure) -> None:
+        """Take the ends as those of theory if much finer nodes have hardly moved them."""
+        lower, upper = self.enclosure.lower, self.enclosure.upper
+        if max(before.upper - upper, lower - before.lower) <= self.aim * upper:
+            self.floor, self.ceiling = upper, lower
+
+    def _use(self, sums: Sums) -> None:
         """Narrow the ends by two sums of losses."""
-        lower = (self.question.end(loss_sum, -1.0) for loss_sum in sums.lower())
-        upper = max(self.question.end(loss_sum, 1.0) for loss_sum in sums.upper())
+        question = self.question
+        lower = (question.end(loss_sum, -1.0) for loss_sum in sums.lower())
+        upper = max(question.end(loss_sum, 1.0) for loss_sum in sums.upper())
         self.intersect(max(lower, default=0.0), upper)
-        if self.is_exact or self.is_done():
+        if self.is_done() or not sums.have_gap:
             return
-        # Of a mechanism, or of inner and outer decompositions, no such bound is known, unless the
-        # ends meet in theory. Few outcomes are exact: only theory keeps the ends apart.
-        is_approximate = is_exact and not sums.are_exact
-        floor = sums.floor() if is_approximate else None
-        has_gap = not is_approximate and any(kind.has_gap for kind in sums.rounds.kinds)
-        low = self.question.end(floor, -1.0) if floor else math.inf if has_gap else 0.0
-        self.floor = max(self.floor, low)
+        question = question._replace(goal=self.aim)
+        floor = sums.floor()
+        self.floor, self.ceiling = question.end(floor, -1.0) if floor else 0.0, math.inf
+        if self.is_strict or upper - self.floor <= self.aim * upper:
+            self.ceiling = max(question.end(loss_sum, 1.0) for loss_sum in sums.ceiling())
 
     def use_reserve(self) -> Enclosure:
         """Return the best enclosure that little more work gives, even if the budget is spent.
 
         Rounds of the same reports count as those of the fewest of their users, and of the most.
         """
-        rough, floor = self.question._replace(goal=ROUGH_RTOL), self.floor
+        rough = self.question._replace(goal=ROUGH_RTOL)
+        floor, ceiling, aim = self.floor, self.ceiling, self.aim
         self.rounds = joined(self.rounds, math.inf)
         steps = [
             lambda: self.use_sums(_round_kinds(self.rounds, best=False), rough),
@@ -187,7 +210,7 @@ class _Search:
             with budget(RESERVE), suppress(WorkError):
                 step()
         # The gap that joined rounds leave is no reason to accept wide ends.
-        self.floor = floor
+        self.floor, self.ceiling, self.aim = floor, ceiling, aim
         return self.enclosure
 
     def use_single_rounds(self) -> None:
@@ -265,8 +288,8 @@ class Composed:
             of account what separates the ends in theory: a decomposition whose two directions
             differ, several of them in a round, and ``inner`` from ``outer``. In the first two
             cases it is the width to which ``upper`` is known, that of adaptively chosen rounds.
-            Where there are more than 200 kinds of rounds, of which a randomizer counts for two,
-            it also lets nearly equal numbers of users be joined.
+            With m kinds of rounds, a width of √m·10⁻³ counts as theory's. Where there are more than
+            200, of which a randomizer counts for two, nearly equal numbers of users are joined.
 
         Returns
         -------
@@ -352,7 +375,11 @@ class Composed:
 
         `end` is an upper bound of the answer.
         """
-        kinds = self.kinds if rtol is not None else with_families(fewer_kinds(self.rounds))
+        if rtol is None:
+            kinds = fewer_kinds(self.rounds)
+        else:
+            kinds = joined(self.rounds, 1.0 + JOINED_SHARE * rtol)
+        kinds = with_families(kinds)
         search = _Search(question, kinds, Enclosure(0.0, end), rtol is not None)
         try:
             search.run()
