@@ -1,5 +1,6 @@
 """What `import shufflebounds` costs: nothing that only figures, tables or configurations need."""
 
+import inspect
 import os
 import pydoc
 import re
@@ -11,6 +12,10 @@ import pytest
 from repository import ROOT
 
 import shufflebounds
+from shufflebounds import protocols
+from shufflebounds.protocols.any_mechanism import AnyMechanism
+from shufflebounds.protocols.base import Calibrated
+from shufflebounds.protocols.registry import PROTOCOLS
 
 SOURCE = ROOT / "src"
 HEAVY = ("pydantic", "pandas", "matplotlib", "seaborn", "altair", "yaml", "snakemake")
@@ -84,3 +89,22 @@ def test_a_public_class_has_one_home():
         for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert not [name for name in shufflebounds.__all__ if homes[name] > 1]
+
+
+def test_protocols_are_importable_by_their_names_and_load_late():
+    made = {entry.make for entry in PROTOCOLS.values() if inspect.isclass(entry.make)}
+    for protocol in made - {AnyMechanism, Calibrated}:
+        assert getattr(protocols, protocol.__name__) is protocol
+        assert protocol.__name__ in dir(protocols)
+    assert not hasattr(protocols, "Nothing")
+    assert "numpy" not in loaded("import shufflebounds.protocols")
+
+
+def test_the_overview_names_what_can_be_imported():
+    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    imports = re.findall(r"`(from shufflebounds\.[^`]*)`", text)
+    assert imports
+    for code in imports:
+        exec(code, {"sb": shufflebounds})
+    names = {name.split(".")[0] for name in re.findall(r"\bsb\.(\w+)", text)}
+    assert names <= {*dir(shufflebounds)}

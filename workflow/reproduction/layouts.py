@@ -7,7 +7,7 @@ that they stay true where a parameter changes, unless the configuration words th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduction.configuration.models import FigureEntry, PaperEntry, ReferenceEntry
@@ -210,12 +210,15 @@ def _panel(
 def _lines(
     panel: Sequence[ShownCurve], view: str, common: Mapping[str, Any], labels: Labels
 ) -> Iterator[Line]:
-    """Yield the lines of a view. Those of one look differ by a variant, the same in either view."""
+    """Yield the lines of a view. Those of one look differ by a variant, the same in either view.
+
+    A width of its own is not enough to tell a line from another.
+    """
     variants: dict[Look, list[str]] = {}
     for shown in panel:
         kind, own = labels.kind(shown.name), labels.label(shown.name, common)
         label = shown.wording or own
-        labels_of_kind = variants.setdefault(line_look(*kind), [])
+        labels_of_kind = variants.setdefault(replace(line_look(*kind), width=0.0), [])
         if label not in labels_of_kind:
             labels_of_kind.append(label)
         if view in shown.views:

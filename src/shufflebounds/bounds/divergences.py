@@ -98,9 +98,9 @@ def seen(see: See) -> MakeInterval:
     """Return the bound by sources that stand for others."""
 
     def make(
-        subject: Subject, counts: Sequence[int], aim: Aim, /, *, is_strict: bool = False
+        subject: Subject, counts: Sequence[int], aim: Aim, /, *, rtol: float | None = None
     ) -> Interval:
-        return interval_of(Seen(subject, see), counts, aim, View.BLANKET, is_strict=is_strict)
+        return interval_of(Seen(subject, see), counts, aim, View.BLANKET, rtol=rtol)
 
     return make
 
@@ -109,9 +109,9 @@ def seen_pairs(see: SeePairs) -> MakeInterval:
     """Return the lower bound by pairs of datasets that stand for others."""
 
     def make(
-        subject: Subject, counts: Sequence[int], aim: Aim, /, *, is_strict: bool = False
+        subject: Subject, counts: Sequence[int], aim: Aim, /, *, rtol: float | None = None
     ) -> Interval:
-        return interval_of(SeenPairs(subject, see), counts, aim, View.LOWER, is_strict=is_strict)
+        return interval_of(SeenPairs(subject, see), counts, aim, View.LOWER, rtol=rtol)
 
     return make
 

@@ -22,6 +22,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.relation import Relation, common_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.protocols.base import Calibrated, MultiMessage
 from shufflebounds.questions.answers import epsilon
 from shufflebounds.questions.searches import largest_eps0
@@ -102,7 +103,9 @@ class Choice:
 
     name: str
     parameters: Mapping[str, Any]
-    randomizer: Randomizer | MultiMessage
+    # It is a `MultiMessage` only if several messages are allowed. Most callers know that they are
+    # not, so that Any spares them an assertion.
+    randomizer: Randomizer | Any
     way: str
     preparation: str
     proof: str
@@ -207,7 +210,7 @@ class Ranking:
 def choose(
     values: int | None,
     *,
-    n: int,
+    n: Count,
     eps: float,
     delta: float,
     items: int = 1,

@@ -10,6 +10,7 @@ Its kind says what follows from it, and `check` believes it.
 
 from __future__ import annotations
 
+import copyreg
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -122,6 +123,16 @@ def module_of_package(name: str) -> str | None:
 
 
 BOUNDS: Mapping[str, Bound] = _Bounds()
+
+
+def _pickled_bound(name: str) -> Bound:
+    """Return the bound that was pickled by its name."""
+    return BOUNDS[name]
+
+
+# Bounds hold functions that cannot be pickled, so that the name stands for the bound. Another
+# process needs the package that defines it.
+copyreg.pickle(Bound, lambda bound: (_pickled_bound, (bound.name,)))
 
 
 # Names of version 0.1, which keep working for one release, and what they are now.

@@ -18,7 +18,9 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
+from shufflebounds.cli.notes import large_delta_of, large_epsilon
 from shufflebounds.cli.options import OUTPUT, REPLY, command, option
+from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
 from shufflebounds.cli.tables import KEPT_SPACE
@@ -36,6 +38,7 @@ from shufflebounds.questions.deployment import (
     largest_epsilon,
     pure_epsilon,
 )
+from shufflebounds.questions.deployment_description import stretches_of
 from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Exit code for a deployment that is not shown to be within its budget.
@@ -106,16 +109,20 @@ def account(
     _require_options(budget, running, form)
     deployment = Deployment.read(description, days)
     if claim is not None:
-        _require_verifiable(deployment)
+        _require_claims(deployment)
     with progress():
         groups = deployment.epsilon_of_groups(delta)
         shares = deployment.share_rows(delta)
-        rows = deployment.running_rows(delta) if running is not None else []
-        claimed = [] if claim is None else [_write_claims(claim, deployment, delta)]
-    if running is not None:
-        text = _csv(rows) if form == "csv" else _prometheus(description, rows, delta, budget)
-        or_value_error(running, lambda: write_text(text, running))
+        rows = deployment.running_rows(delta) if running is not None and form == "csv" else []
+        claimed = [] if claim is None else _write_claims(claim, deployment, delta)
     total = largest_epsilon(groups.values())
+    if running is not None:
+        text = _csv(rows) if rows else _prometheus(description, deployment, total, delta, budget)
+        or_value_error(running, lambda: write_text(text, running))
+    large = [
+        *large_delta_of(deployment.most_users, delta, repr(delta)),
+        *large_epsilon(total.upper, output.text(total.upper, up=True)),
+    ]
     limit = math.inf if budget is None else budget
     is_open = total.lower <= limit < total.upper
     largest = max(groups, key=lambda name: groups[name].upper)
@@ -130,18 +137,20 @@ def account(
         },
         table=_table(shares, total, deployment, group, output),
         sections=_sections(groups, group, deployment, output),
-        claim=_claim(total, budget, output),
+        claim=_claim(total, budget, bool(large), output),
         fallback=[_remains(deployment, delta)],
-        legend=LEGEND,
-        notes=_notes(deployment, group),
+        legend=LEGEND | {LOWER_BOUND: DIVERGENCE_ROWS["lower"]},
+        notes=[*_notes(deployment, group), *large, _exposed_users(deployment, delta)],
         written=claimed,
         warnings=[
             *_caveats(deployment),
             *_alone(deployment),
             *(_first_day_note(deployment) if is_open else []),
+            *_silent_days(deployment),
+            *large,
         ],
         bounds=("best", "lower"),
-        color=None if budget is None else "green" if total.upper <= limit else "red",
+        color=_color(total, limit, bool(large)),
         exit_code=0 if total.upper <= limit else BEYOND_BUDGET,
     )
 
@@ -171,6 +180,7 @@ def _facts(
         "deployment": deployment.content,
         "days": [list(day) for day in deployment.days],
         "relation": deployment.relation,
+        "days_without_reports": list(deployment.description.silent_dates),
         "delta": delta,
         "epsilon": plain_ends(total),
         "without_shuffler": _finite(deployment.pure_epsilon),
@@ -188,17 +198,33 @@ LEGEND = {
     "if the shuffler fails": "eps0 times the number of answers; what remains of this report.",
 }
 
+# The row with the lower end of all reports.
+LOWER_BOUND = "lower bound"
+
+
+def _color(total: Enclosure, limit: float, protects_nobody: bool) -> str | None:
+    """Return the colour of the verdict on a budget, which is infinite if there is none."""
+    if math.isinf(limit) or (protects_nobody and total.upper <= limit):
+        return None
+    return "green" if total.upper <= limit else "red"
+
 
 def _title(description: Path, deployment: Deployment, delta: float) -> str:
     """Return the first line of the answer."""
     counts = [n for _, n in deployment.days]
     fewest = f"{min(counts)} to " if min(counts) < max(counts) else ""
     users = f"{fewest}{counted(max(counts), 'user')}"
-    days = f"{counted(len(counts), 'day')} of {users}"
-    return f"{description.name}: {days}, {deployment.relation.short}, delta = {delta!r}"
+    days = counted(len(counts), "day")
+    if deployment.dates is not None:
+        first, last = deployment.dates
+        days += f", {first}," if first == last else f" from {first} to {last},"
+    listed = [f"{days} of {users}", deployment.relation.short, f"delta = {delta!r}"]
+    return f"{description.name}: {', '.join(listed)}"
 
 
-def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:
+def _claim(
+    total: Enclosure, budget: float | None, protects_nobody: bool, output: Output
+) -> list[str]:
     """Return the verdict on the budget, and what may be claimed."""
     text = output.text(total.upper, up=True)
     claim = f"You can claim epsilon = {text}."
@@ -207,7 +233,8 @@ def _claim(total: Enclosure, budget: float | None, output: Output) -> list[str]:
     if budget is None:
         return [claim]
     if total.upper <= budget:
-        return [f"WITHIN the budget of {budget!r}.", claim]
+        but = ", but these numbers protect nobody" if protects_nobody else ""
+        return [f"WITHIN the budget of {budget!r}{but}.", claim]
     if total.lower > budget:
         return [
             f"BEYOND the budget of {budget!r}.",
@@ -294,6 +321,7 @@ def _table(
             _decimal_up(deployment.pure_epsilon),
         )
     )
+    rows.append((LOWER_BOUND, "", "", output.text(total.lower, up=False), "", ""))
     columns = [list(cells) for cells in zip(*rows, strict=True)]
     headings = (name.replace("epsilon ", f"epsilon{KEPT_SPACE}") for name in LEGEND)
     return dict(zip([f"group {group}" if group else "", *headings], columns, strict=True))
@@ -330,6 +358,28 @@ def _caveats(deployment: Deployment) -> list[str]:
     """Return what is unproven of the mechanisms."""
     caveats = (x.randomizer.caveat for sent in deployment.sent.values() for x in sent)
     return [*dict.fromkeys(x for x in caveats if x)]
+
+
+def _silent_days(deployment: Deployment) -> list[str]:
+    """Return a note on the dates on which nobody reports, if there are any."""
+    dates = deployment.description.silent_dates
+    if not dates:
+        return []
+    return [
+        f"Nobody reports on {counted(len(dates), 'date')}, which the answer does not count: "
+        f"{stretches_of(dates)}."
+    ]
+
+
+def _exposed_users(deployment: Deployment, delta: float) -> str:
+    """Return how δ compares with 1/n."""
+    users = deployment.most_users
+    shown = outward(delta * users, up=True, digits=2)
+    return (
+        f"delta times the largest n is {shown}. A program that publishes the value of each user "
+        "with probability delta satisfies (0, delta), and so many users are exposed on average. "
+        "docs/choosing-delta.md recommends 0.01 or less."
+    )
 
 
 def _alone(deployment: Deployment) -> list[str]:
@@ -385,6 +435,7 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
         *_caveats(deployment),
         *_alone(deployment),
         *_first_day_note(deployment),
+        *_silent_days(deployment),
         "Every shuffle hides everything but its reports: nothing links two of them, be it two "
         "reports of a day or reports of two days. Values may differ from day to day, except those "
         "of memoized answers.",
@@ -433,15 +484,18 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _prometheus(
-    description: Path, rows: Sequence[Mapping[str, Any]], delta: float, budget: float | None
+    description: Path,
+    deployment: Deployment,
+    total: Enclosure,
+    delta: float,
+    budget: float | None,
 ) -> str:
     """Return the state after the last day in the text format of Prometheus."""
-    last = rows[-1]
     values = {
-        "epsilon": last["epsilon_upper"],
-        "epsilon_lower_bound": last["epsilon_lower"],
-        "epsilon_without_shuffler": last["without_shuffler"],
-        "days": len(rows),
+        "epsilon": total.upper,
+        "epsilon_lower_bound": total.lower,
+        "epsilon_without_shuffler": deployment.pure_epsilon,
+        "days": len(deployment.days),
         "budget_epsilon": budget,
     }
     name = description.stem.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
@@ -456,49 +510,67 @@ def _prometheus(
     return "\n".join(lines) + "\n"
 
 
-def _require_verifiable(deployment: Deployment) -> None:
-    """Raise ValueError for claims that verify/verify.py cannot check, before they are computed."""
-    for sent in deployment.sent.values():
-        for part in sent:
-            if claim_files.described(part.randomizer) is None:
-                raise ValueError(
-                    f"--claim needs reports that verify/verify.py defines (matrix, "
-                    f"{', '.join(claim_files.VERIFIED)}), got {part.report.name}: "
-                    f"{part.randomizer!r}"
-                )
-            if part.shuffles > MAX_CLAIMED_ROUNDS:
-                raise ValueError(
-                    f"--claim needs at most {MAX_CLAIMED_ROUNDS} shuffles of a report, got more of "
-                    f"{part.report.name}"
-                )
+def _why_unverifiable(part: SentReport) -> str:
+    """Return why verify/verify.py cannot prove a claim about a report; empty if it can."""
+    if claim_files.described(part.randomizer) is None:
+        return f"verify/verify.py does not define {part.randomizer!r}"
+    if part.shuffles > MAX_CLAIMED_ROUNDS:
+        return f"verify/verify.py proves claims on at most {MAX_CLAIMED_ROUNDS} shuffles"
+    return ""
 
 
-def _write_claims(path: Path, deployment: Deployment, delta: float) -> str:
-    """Write a claim for each report of each group, and return a sentence on what they prove.
+def _require_claims(deployment: Deployment) -> None:
+    """Raise ValueError if verify/verify.py can check no claim, before anything is computed."""
+    reasons = {
+        part.report.name: _why_unverifiable(part)
+        for sent in deployment.sent.values()
+        for part in sent
+    }
+    if all(reasons.values()):
+        raise ValueError(
+            f"--claim needs a report that verify/verify.py defines (matrix, "
+            f"{', '.join(claim_files.VERIFIED)}): "
+            + "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        )
+
+
+def _write_claims(path: Path, deployment: Deployment, delta: float) -> list[str]:
+    """Write a claim for each report of each group, and return sentences on what they prove.
 
     Each is about the blanket at the smallest n of all days and at its part of δ. Together they
     prove the sum of their ε at δ, since dominating pairs compose (docs/proofs/composition.md,
-    section 1).
+    section 1). Reports that the second program cannot check are left out.
     """
-    claims, sums = [], []
+    claims: list[claim_files.Claim] = []
+    sums: list[float] = []
+    left_out: dict[str, str] = {}
     for sent in deployment.sent.values():
-        own = [_claim_on(part, delta / len(sent) * (1.0 - 1e-12)) for part in sent]
+        reasons = {part.report.name: _why_unverifiable(part) for part in sent}
+        left_out |= {name: reason for name, reason in reasons.items() if reason}
+        own = [
+            _claim_on(part, delta / len(sent) * (1.0 - 1e-12))
+            for part in sent
+            if not reasons[part.report.name]
+        ]
         sums.append(math.fsum(claim["eps"] for claim in own) * (1.0 + 1e-12))
         claims += own
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
     whom = "of each group " if len(sums) > 1 else ""
-    return (
-        f"The file {path.name} has a claim for each report {whom}at its part of delta and the "
-        f"fewest users; together they prove epsilon = {outward(max(sums), up=True)} by basic "
-        "composition, while verify/verify.py does not prove the smaller epsilon of the answer."
-    )
+    whose = f"for all reports but {', '.join(left_out)} " if left_out else ""
+    return [
+        *(f"{name} has no claim, since {reason}." for name, reason in left_out.items()),
+        f"The file {path.name} has a claim for each {'other ' if left_out else ''}report {whom}at "
+        f"its part of delta and the fewest users; together they prove epsilon = "
+        f"{outward(max(sums), up=True)} {whose}by basic composition, while verify/verify.py does "
+        "not prove the smaller epsilon of the answer.",
+    ]
 
 
 def _claim_on(part: SentReport, delta: float) -> claim_files.Claim:
     """Return the claim about the blanket of one report."""
     n, times = part.fewest_users, part.shuffles
     mechanism = claim_files.described(part.randomizer)
-    assert mechanism is not None  # since `_require_verifiable`
+    assert mechanism is not None  # since `_why_unverifiable`
     composed = compose([(part.randomizer.blankets().values(), n, times)])
     eps = reached(lambda: composed.epsilon(delta)).upper
     margin = CLAIM_MARGIN if times == 1 else 0.0

@@ -13,7 +13,7 @@ from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.options import command
 from shufflebounds.cli.parameters import TRAINING, flag, maker, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
-from shufflebounds.cli.sent import COMPOSITIONS_OF_PARTS
+from shufflebounds.cli.sent import ANY, COMPOSITIONS_OF_PARTS
 from shufflebounds.cli.values import Name
 from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
@@ -35,7 +35,8 @@ def mechanisms(name: str | None) -> Reply:
     if name:
         lines = [*(": ".join(filter(None, usage)) for usage in usages(name)), *_explanation(name)]
         return Reply(facts=[_owner_facts(name)], sections={name: [_description(name), *lines]})
-    names = registry.mechanism_names()
+    names = [*registry.mechanism_names(), ANY]
+    senders = [each for each in (*protocols(), TRAINING) if each != ANY]
     return Reply(
         title="Parameters in brackets are optional; `mechanisms NAME` explains them.",
         facts=[_owner_facts(each) for each in names],
@@ -46,7 +47,7 @@ def mechanisms(name: str | None) -> Reply:
         },
         sections={
             "Of several parts, each of them a --part:": [", ".join(COMPOSITIONS_OF_PARTS)],
-            "Protocols, which --protocol takes:": [", ".join([*protocols(), TRAINING])],
+            "Protocols, which --protocol takes:": [", ".join(senders)],
         },
     )
 
@@ -109,7 +110,8 @@ def _explanation(owner: str) -> list[str]:
     own = "".join(f" {flag(key)} …" for key in required)
     takes_eps0 = "eps0" in inspect.signature(maker(owner)).parameters
     eps0 = " --eps0 …" if takes_eps0 else ""
-    kind = "protocol" if owner in (*PROTOCOLS, TRAINING) else "mechanism"
+    is_mechanism = owner == ANY or owner not in (*PROTOCOLS, TRAINING)
+    kind = "mechanism" if is_mechanism else "protocol"
     users = "" if owner == TRAINING else " --n …"
     usage = f"shufflebounds epsilon --{kind} {owner}{own}{eps0}{users} --delta …"
     return [*_in_plain_symbols(text.strip()).split("\n\n")[1:], usage]

@@ -62,6 +62,12 @@ def untried_bound(deployment: Scenario) -> list[str]:
         is_tried = bool(shuffle.source.crowds)
     if is_tried:
         return []
+    if not deployment.has_blanket:
+        return [
+            f"{deployment.sample.label} has too many pairs of inputs to compare, so the stronger clone, "
+            "which needs only eps0, stands for the blanket. The best proven bound may be larger "
+            "than necessary."
+        ]
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
         "necessary. It needs crowds, which list all inputs of the other users. "
@@ -198,7 +204,12 @@ def _notes_on_rounds(deployment: Scenario) -> list[str]:
 
 def large_delta(deployment: Scenario, delta: float | None, text: str) -> list[str]:
     """Return a note on a δ above 1/n, which is printed as ``text``."""
-    if delta is None or deployment.n is None or delta * deployment.honest <= 1.0:
+    return large_delta_of(None if deployment.n is None else deployment.honest, delta, text)
+
+
+def large_delta_of(users: int | None, delta: float | None, text: str) -> list[str]:
+    """Return what `large_delta` does, for a number of users or, if it is not known, None."""
+    if delta is None or users is None or delta * users <= 1.0:
         return []
     return [
         f"delta = {text} is above 1/n and protects nobody: even a protocol that publishes the "

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ import click
 
 from shufflebounds.cli.parameters import usages
 from shufflebounds.cli.reply import Output, Reply, publish
-from shufflebounds.cli.values import REAL, WHOLE, Rounds, Target
+from shufflebounds.cli.values import REAL, WHOLE, Name, Rounds, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.core.progress import clear_step
@@ -56,7 +57,23 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["shufflebounds", str(ctx.info_name), *self._question(args)])
-        return super().parse_args(ctx, args)
+        typed = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            self._require_known_names(ctx, typed)
+            raise
+
+    def _require_known_names(self, ctx: click.Context, typed: Sequence[str]) -> None:
+        """Raise an error for a mechanism or a protocol that is not known.
+
+        Its options are not known either, but that is not the mistake.
+        """
+        words = [word for arg in typed for word in arg.split("=", 1)]
+        for name, value in pairwise(words):
+            for parameter in self.params:
+                if name in parameter.opts and isinstance(parameter.type, Name):
+                    parameter.type.convert(value, parameter, ctx)
 
     def _question(self, args: Sequence[str]) -> list[str]:
         """Return what was typed, for a report, without the options that print and write files."""

@@ -41,14 +41,6 @@ from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.questions.training import Training
 from shufflebounds.subjects.observation import REPORTS
 
-# Keys of version 0.1 in JSON, for scripts that read them, and what they are called now.
-FORMER_KEYS = {
-    "tight_bound": "best",
-    "upper_bound": "blanket",
-    "lower_bound": "lower",
-    "closed_form": "girgis_upper",
-}
-
 
 @dataclass(frozen=True)
 class Question:
@@ -121,7 +113,6 @@ class Question:
         claimed = numbers.get("best", numbers["blanket"])
         text = output.text(claimed, up=self.safe == "upper")
         facts = {name: plain_answer(answer) for name, answer in answers.items()}
-        former = {key: facts[name] for key, name in FORMER_KEYS.items() if name in answers}
         table = table_of_bounds(answers, ends, self.column, deployment.label, output)
         rows = {
             deployment.label(name): self.rows[name].format(seen=deployment.sample.seen.name)
@@ -137,7 +128,7 @@ class Question:
         claim = self._claim(deployment, numbers, text)
         return Reply(
             title=deployment.title(self.wording.format(**target)),
-            facts=deployment.facts(**target) | facts | former | {"precise": shortfall is None},
+            facts=deployment.facts(**target) | facts | {"precise": shortfall is None},
             table=table,
             claim=claim,
             headline=f"{claim[0].removesuffix('.')} ({self.wording.format(**target)})",

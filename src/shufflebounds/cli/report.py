@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -82,7 +83,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
     subject = f": {deployment.name}" if deployment else ""
     return [
         ("headline", reply.headline or reply.claim[0]),
-        ("p", f"Privacy of {seen.name}{subject}"),
+        ("p", f"Privacy of {seen.name}{subject}, {datetime.date.today().isoformat()}"),
         ("p", " ".join(reply.claim[1:])),
         ("h2", "Question and answer"),
         *_question(reply),

@@ -20,7 +20,7 @@ from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription, ReportDescription
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
@@ -143,7 +143,20 @@ class Scenario:
 
     def label(self, bound: str) -> str:
         """Return the label of the bound by that name."""
+        if bound == "blanket" and not self.has_blanket:
+            return BOUNDS["stronger_clone"].label
         return self.sample.seen.labels.get(bound) or BOUNDS[bound].label
+
+    @cached_property
+    def has_blanket(self) -> bool:
+        """Whether the blanket is one; if not, the stronger clone stands in its place.
+
+        The pairs of inputs of large matrices, and of several of them together, are too many.
+        """
+        if not self.sends_reports:
+            return not self.is_about_any
+        [shuffle] = self.sample.shuffles(SOME_USERS)
+        return STRONGER_CLONE not in shuffle.source.blankets
 
     @cached_property
     def sent(self) -> ReportDescription | ProtocolDescription:
@@ -254,6 +267,8 @@ class Scenario:
             for bound in bounds
             if quantity in bound.quantities
             and (bound.knows_mechanism or self.has_eps0)
+            # Where it stands in the blanket's place, it needs no second row.
+            and (bound.name != "stronger_clone" or self.has_blanket)
             and (self.is_single_shuffle or bound.is_divergence or bound.is_of_shuffles)
             and (self.sends_reports or self._says_something(bound, quantity))
         }
@@ -272,8 +287,6 @@ class Scenario:
             return has_direction and all(shuffle.dataset_pairs for shuffle in shuffles)
         if bound.name == "best":  # the blanket, unless there are crowds
             return all(shuffle.source.crowds for shuffle in shuffles)
-        if bound.name == "stronger_clone" and self.is_about_any:  # the blanket
-            return False
         # ε₀ is that of all parts together.
         return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(shuffles) == 1)
 

@@ -12,7 +12,7 @@ from shufflebounds.cli.options import PARAMETERS, SENT, command, option
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.cli.values import REAL, WHOLE, Name
+from shufflebounds.cli.values import REAL, WHOLE, MechanismName, Name
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
@@ -54,7 +54,7 @@ N_UNLESS_TRAINING = option(
 
 MECHANISM = option(
     "--mechanism",
-    Name([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
+    MechanismName([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
     "The local randomizer; `shufflebounds mechanisms` lists them. Or any (only eps0 is known), or "
     "joint (a user sends one report of each --part together), or parallel (each user draws one "
     "--part at random for each report).",

@@ -49,6 +49,16 @@ class Name(click.Choice):
         return f"{value!r} is not one of {', '.join(self.choices)}."
 
 
+class MechanismName(Name):
+    """The name of a mechanism, which another package may define."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        sentence = super().get_invalid_choice_message(value, ctx)
+        if sentence.endswith("?"):
+            return sentence
+        return f"{sentence.removesuffix('.')}; is its package installed in this environment?"
+
+
 class BoundName(Name):
     """The name of a bound; a former name is taken for the present one, with a note."""
 

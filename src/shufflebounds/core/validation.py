@@ -11,7 +11,10 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
+
+# A number of users as it may be given, such as 100_000, 1e5 or an entry of an array.
+Count: TypeAlias = SupportsIndex | float
 
 # Largest local privacy parameter ε₀ (natural log): e^{2ε₀} is still a double.
 MAX_EPS0 = 300.0

@@ -46,10 +46,19 @@ def described(randomizer: Randomizer) -> Claim | None:
         return {"mechanism": randomizer.matrix().tolist()}
     for name, parameters in VERIFIED.items():
         if type(randomizer) is registry.mechanism(name):
-            if getattr(randomizer, "domain", "binary") != "binary":
+            if not _has_defined_domain(randomizer):
                 return None
             return {"mechanism": name, **{x: getattr(randomizer, x) for x in ("eps0", *parameters)}}
     return None
+
+
+def _has_defined_domain(randomizer: Randomizer) -> bool:
+    """Return whether the program defines the inputs: of Laplace noise, 0 and 1 alone.
+
+    Numbers that are rounded to 0 or 1 at random are these inputs, drawn by their owner.
+    """
+    domain = getattr(randomizer, "domain", "binary")
+    return domain == "binary" or (domain == "rounded" and getattr(randomizer, "steps", None) == 1)
 
 
 def _described_joint(joint: Joint) -> Claim | None:

@@ -158,18 +158,18 @@ class LossSum(Profile):
         )
         return Ends.of(np.minimum(lower, ceiling), np.minimum(upper, ceiling), self.name)
 
-    def root(self, delta: float, rtol: float, side: float) -> float:
+    def root(self, delta: float, rtol: float, side: float, start: Tilt | None = None) -> float:
         """Return a bound of the smallest ε with δ(ε) ≤ `delta`, from above if `side` is 1.
 
         If it is −1, the bound is from below. At the ε returned δ was bounded from the same side,
-        unless it is 0 from below or the largest sum from above.
+        unless it is 0 from below or the largest sum from above. A good `start` saves steps.
         """
         infinite = self.infinite[1 if side > 0.0 else 0]
         if infinite > delta:
             return math.inf
         if self.largest <= 0.0:
             return 0.0
-        return _RootSearch(self, delta, infinite, rtol, side).run()
+        return _RootSearch(self, delta, infinite, rtol, side, start).run()
 
     def tilt_at_delta(self, delta: float) -> Tilt:
         """Return the tilt at the ε at which the finite part of δ(ε) is about `delta`."""
@@ -224,16 +224,25 @@ class _RootSearch:
 
     The bound of δ is above `delta` at ``low``, unless that is 0, and not at ``high``. ``theta`` is
     about how fast log δ falls at ``eps``, where it is evaluated next, to a relative width of
-    ``rough`` or finer. ``infinite`` is the δ of infinite losses.
+    ``rough`` or finer. ``infinite`` is the δ of infinite losses. A ``start`` that is given is taken
+    to be close to the root.
     """
 
     def __init__(
-        self, loss_sum: LossSum, delta: float, infinite: float, rtol: float, side: float
+        self,
+        loss_sum: LossSum,
+        delta: float,
+        infinite: float,
+        rtol: float,
+        side: float,
+        start: Tilt | None,
     ) -> None:
         self.loss_sum, self.delta, self.infinite = loss_sum, delta, infinite
-        self.rtol, self.side, self.rough = rtol, side, ROUGH
+        self.rtol, self.side, self.rough = rtol, side, 0.0 if start else ROUGH
         self.goal = max(delta - infinite, 1e-12 * delta)
-        self.theta, eps, *_ = loss_sum.tilt_at_delta(self.goal)
+        self.theta, eps, *_ = start or loss_sum.tilt_at_delta(self.goal)
+        # A bound from above is sought a little above the root, one from below a little below it.
+        eps += 0.5 * side * self._slack(eps) / self.theta if start else 0.0
         self.eps = min(max(eps, 0.0), loss_sum.largest)
         self.low, self.high = 0.0, max(loss_sum.largest, 0.0)
         self.previous = math.nan, math.nan
@@ -241,15 +250,18 @@ class _RootSearch:
     def run(self) -> float:
         """Return the bound."""
         for _ in range(MAX_ROOT_STEPS):
-            # Near few atoms log δ may fall far more slowly than with θ.
-            slack = SERIES_SHARE * self.rtol * self.theta * self.eps
-            slack = min(max(slack, FINEST), COARSEST)
+            slack = self._slack(self.eps)
             enclosure = self.loss_sum.delta(self.eps, max(slack, self.rough))
             value = enclosure.upper if self.side > 0.0 else enclosure.lower
             self._narrow(value, enclosure)
             if self.high == 0.0 or self._is_close(value, enclosure, slack):
                 break
         return self.high if self.side > 0.0 else self.low
+
+    def _slack(self, eps: float) -> float:
+        """Return the relative width of δ that the series may have at a root near `eps`."""
+        # Near few atoms log δ may fall far more slowly than with θ.
+        return min(max(SERIES_SHARE * self.rtol * self.theta * eps, FINEST), COARSEST)
 
     def _narrow(self, value: float, enclosure: Enclosure) -> None:
         """Use the bound of δ at ``eps``, unless it is rough and a finer one may not fail."""

@@ -158,13 +158,26 @@ class Repeated:
         """Return an answer from closer and closer nodes."""
         end = self.end if question.is_epsilon else 1.0
         answer, width = RoundAnswer(0.0, end, True), math.inf
+        aim = self._aim(question.rtol)
+        # Estimates of rare losses of rounds with one order are poor: their first nodes are few.
+        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
         try:
-            for sums in self.rounds.sums(question.target(self._first_rtol(question.rtol))):
-                answer = answer.narrowed(*_ends(question, sums))
+            for sums in self.rounds.sums(
+                question.target(aim * (FIRST_RTOL_FACTOR if is_ordered else 1.0))
+            ):
+                before, answer = answer, answer.narrowed(*_ends(question, sums))
                 previous, width = width, answer.enclosure.relative_width
-                if self._is_done(question, answer, sums):
+                if answer.upper <= MIN_DELTA or width <= question.rtol:
                     return answer._replace(is_short=False)
-                if width > (1.0 - LEAST_GAIN) * previous:
+                reach = self._reach(question._replace(rtol=aim), sums, answer)
+                moved = max(before.upper - answer.upper, answer.lower - before.lower)
+                if previous < math.inf and sums.have_gap and moved <= aim * answer.upper:
+                    # Much finer nodes have hardly moved the ends.
+                    reach = answer.lower, answer.upper
+                if not self.is_strict and _is_close(answer, reach, aim):
+                    return answer._replace(is_short=False)
+                is_hopeless = self.is_strict and _is_hopeless(answer, reach, question.rtol)
+                if is_hopeless or width > (1.0 - LEAST_GAIN) * previous:
                     break
         except WorkError as error:
             answer = self._with_reserve(question, answer)
@@ -174,24 +187,27 @@ class Repeated:
             return answer._replace(is_short=False)
         return self._with_reserve(question, answer)
 
-    def _first_rtol(self, rtol: float) -> float:
-        """Return the relative width that the first choice of nodes aims at."""
-        if not self.is_strict and not all(kind.interval.is_exact for kind in self.kinds):
-            # No width is promised. Many kinds share the work.
-            rtol = min(rtol * math.sqrt(len(self.kinds)), ROUGH_RTOL)
-        return rtol * (FIRST_RTOL_FACTOR if any(x.interval.is_ordered for x in self.kinds) else 1.0)
+    def _aim(self, rtol: float) -> float:
+        """Return the relative width that nodes aim at, and at which an end is that of theory."""
+        if self.is_strict or all(kind.interval.is_exact for kind in self.kinds):
+            return rtol
+        # No width is promised. Many kinds share the work.
+        return min(rtol * math.sqrt(len(self.kinds)), max(ROUGH_RTOL, rtol))
 
-    def _is_done(self, question: RoundQuestion, answer: RoundAnswer, sums: Sums) -> bool:
-        """Return whether the ends are as close as requested, or as theory allows."""
-        if answer.upper <= MIN_DELTA or answer.enclosure.relative_width <= question.rtol:
-            return True
-        if self.is_strict or self.is_exact:
-            return False
-        below, above = sums.around_pairs()
-        if below is None or above is None:
-            return False
-        upper = question.end(above, 1.0)
-        return upper - question.end(below, -1.0) <= question.rtol * upper < math.inf
+    def _reach(
+        self, question: RoundQuestion, sums: Sums, answer: RoundAnswer
+    ) -> tuple[float, float]:
+        """Return how far more nodes may raise the lower end, and lower the upper one, at most.
+
+        They are estimates: no bound rests on them.
+        """
+        if not sums.have_gap:
+            return math.inf, 0.0
+        below = sums.floor()
+        floor = question.end(below, -1.0) if below else 0.0
+        if not self.is_strict and answer.upper - floor > question.rtol * answer.upper:
+            return math.inf, floor
+        return max((question.end(x, 1.0) for x in sums.ceiling()), default=math.inf), floor
 
     def _with_reserve(self, question: RoundQuestion, answer: RoundAnswer) -> RoundAnswer:
         """Return the answer with what little more work gives, even if the budget is spent."""
@@ -225,6 +241,21 @@ class Repeated:
             yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U)
         for kind in kinds:
             yield float(question.of_profile(kind.interval.lower, question.at).lower[0]), math.inf
+
+
+def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bool:
+    """Return whether more nodes would move either end by no more than a share `aim`."""
+    ceiling, floor = reach
+    gap = max(answer.upper - floor, ceiling - answer.lower)
+    return answer.upper < math.inf and gap <= aim * answer.upper
+
+
+def _is_hopeless(answer: RoundAnswer, reach: tuple[float, float], rtol: float) -> bool:
+    """Return whether theory keeps the ends too far apart, so that more nodes gain too little."""
+    ceiling, floor = reach
+    gap = floor - ceiling
+    is_near = answer.upper - answer.lower <= gap / (1.0 - LEAST_GAIN)
+    return gap > rtol * answer.upper and is_near
 
 
 def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float]:

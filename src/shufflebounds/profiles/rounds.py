@@ -9,7 +9,7 @@ enclosed at some ε, the *nodes*, and the losses above and below it are those of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -66,6 +66,9 @@ WIDEST = 0.05
 REFINEMENT = 0.1
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
+# Distance of a node from all nodes of another choice, as a share of its distance from those of its
+# own, beyond which both are used. The lines between nodes that are closer magnify their errors.
+APART = 0.4
 # Most choices of nodes.
 MAX_CHOICES = 4
 
@@ -125,12 +128,6 @@ class RoundKind:
         pairs = tuple(dataset_pairs(interval.lower))
         pairs = pairs if interval.is_exact else pairs[:most_pairs]
         return RoundKind(interval, times, pairs, family)
-
-    @property
-    def has_gap(self) -> bool:
-        """Whether theory may leave a gap between the profiles of several such rounds."""
-        is_tight = self.interval.is_exact and len(self.pairs) == 1 and self.is_symmetric
-        return not (self.interval.is_ordered or is_tight)
 
     @property
     def upper_parts(self) -> list[Profile]:
@@ -197,6 +194,7 @@ class RoundCurve:
     """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend.
 
     ``upper`` has a row for each order of the two datasets if rounds have the same order, else one.
+    ``former`` are nodes of a coarser curve.
     """
 
     kind: RoundKind
@@ -205,6 +203,7 @@ class RoundCurve:
     pairs: dict[Direction, CurveBounds] = field(default_factory=dict)
     exact: dict[Direction, Losses] = field(default_factory=dict)
     estimates: Points = (np.zeros(0), np.zeros(0))
+    former: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def use_kinks(self, rtol: float) -> None:
         """Use the kinks of the curves as nodes, and the exact losses, if the kinks are few."""
@@ -212,8 +211,10 @@ class RoundCurve:
         places = [kinks_of(direction) for direction in directions]
         if not self.kind.interval.is_exact or any(x is None for x in places):
             return
-        nodes = np.unique(np.concatenate([[0.0], *(x for x in places if x is not None)]))
-        nodes = nodes[np.append(True, np.diff(nodes) > EQUAL * nodes[-1])]
+        kinks = np.unique(np.concatenate([x for x in places if x is not None]))
+        # The largest of equal kinks is kept: the last one is where the curve is certainly constant.
+        kinks = kinks[np.append(np.diff(kinks) > EQUAL * kinks[-1], True)]
+        nodes = np.append(0.0, kinks[kinks > EQUAL * kinks[-1]])
         if not 1 < nodes.size <= MAX_KINKS:
             return
         for direction in directions:
@@ -221,6 +222,10 @@ class RoundCurve:
             assert counted is not None
             self.exact[direction] = losses_of(counted)
         self.add(nodes, np.full(nodes.size, rtol), 0.0)
+
+    def restarted(self) -> RoundCurve:
+        """Return a curve that will enclose the profiles anew at the nodes of this one."""
+        return RoundCurve(self.kind, estimates=(self.nodes, self.largest), former=self.nodes)
 
     def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
         """Enclose the profiles at more nodes, to relative widths of about `rtol`.
@@ -284,28 +289,42 @@ class RoundCurve:
         first, second = (self.pairs[direction] for direction in orders)
         return losses_below(self.nodes, first, second)
 
-    @property
-    def largest_pair(self) -> CurveBounds:
-        """Bounds of the largest curve of all pairs in both orders."""
-        bounds = list(self.pairs.values())
-        return CurveBounds(
-            np.max([x.lower for x in bounds], axis=0),
-            np.max([x.upper for x in bounds], axis=0),
-            max(x.limit for x in bounds),
+    def below_upper(self) -> Losses | None:
+        """Return losses below the curve that `above` is above, if `upper` is that curve itself."""
+        if self.exact:
+            return losses_above(self.nodes, np.max([x.lower for x in self.pairs.values()], axis=0))
+        if not self.kind.interval.is_exact:
+            bounds = CurveBounds(self.largest, self.largest)
+            return losses_below(self.nodes, bounds, bounds)
+        pairs = list(self.pairs.values())
+        largest = CurveBounds(
+            np.max([x.lower for x in pairs], axis=0),
+            np.max([x.upper for x in pairs], axis=0),
+            max(x.limit for x in pairs),
         )
+        return losses_below(self.nodes, largest, largest)
+
+    def above_pair(self, orders: Orders) -> Losses:
+        """Return losses above those of a pair of datasets, up to roundings if they are exact."""
+        if orders[0] in self.exact:
+            return self.exact[orders[0]]
+        forward, backward = (self.pairs[direction].upper for direction in orders)
+        return losses_above_order(self.nodes, forward, backward)
 
 
 @dataclass(eq=False)
 class Rounds:
-    """Rounds of several kinds, and the ``latest`` sums of losses that were asked for."""
+    """Rounds of several kinds.
+
+    Their ``curves`` have the nodes of all targets so far, and ``latest`` are the last sums.
+    """
 
     kinds: Sequence[RoundKind]
-    latest: Sums | None = None
+    curves: list[RoundCurve] = field(init=False)
+    latest: Sums | None = field(default=None, init=False)
 
-    @cached_property
-    def curves(self) -> list[RoundCurve]:
-        """The curves of the kinds, whose nodes serve all targets so far."""
-        return [RoundCurve(kind) for kind in self.kinds]
+    def __post_init__(self) -> None:
+        self.curves = [RoundCurve(kind) for kind in self.kinds]
 
     @property
     def is_symmetric(self) -> bool:
@@ -351,7 +370,10 @@ class Rounds:
             yield self.latest
             if self.latest.are_exact:
                 return
-        for _ in range(MAX_CHOICES):
+        for choice in range(MAX_CHOICES):
+            if choice > 0:
+                # Coarse enclosures would spoil the tents of finer ones next to them.
+                self.curves = [x if x.exact else x.restarted() for x in self.curves]
             sums = self.sums_for([target])
             yield sums
             if sums.are_exact:
@@ -378,7 +400,7 @@ class Rounds:
             families.setdefault(curve.kind.family or i, []).append(curve)
         groups = list(families.values())
         for curve, *_ in groups:
-            if not curve.nodes.size:
+            if not curve.nodes.size and not curve.estimates[0].size:
                 curve.estimates = estimated_curve(curve.kind.interval.upper)
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
         times = [sum(x.kind.times for x in group) for group in groups]
@@ -386,7 +408,12 @@ class Rounds:
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
-                curve.add(nodes[i], rtols[i], levels[i])
+                places = nodes[i]
+                if curve.nodes.size:
+                    places = apart_from(places, curve.nodes)
+                elif curve.former.size:
+                    places = np.union1d(places, apart_from(curve.former, places))
+                curve.add(places, np.interp(places, nodes[i], rtols[i]), levels[i])
                 curve.reach(levels[i])
 
 
@@ -404,6 +431,17 @@ class Sums:
     def are_exact(self) -> bool:
         """Whether all losses are those of the outcomes themselves."""
         return all(curve.exact for curve in self.curves)
+
+    @property
+    def have_gap(self) -> bool:
+        """Whether theory may leave a gap between `lower` and `upper`, however many nodes there are.
+
+        Rounds of the same order have none.
+        """
+        kinds = self.rounds.kinds
+        if any(kind.interval.is_ordered for kind in kinds):
+            return False
+        return not all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
 
     @cached_property
     def _above(self) -> list[list[Losses]]:
@@ -435,15 +473,17 @@ class Sums:
         sums = (self._sum(losses, times) for losses in self._below)
         return [x for x in sums if x is not None]
 
-    def around_pairs(self) -> tuple[LossSum | None, LossSum | None]:
-        """Return a sum below and one above that of the largest curve of each kind's pairs.
+    def floor(self) -> LossSum | None:
+        """Return a sum that shows how far more nodes may lower `upper`; it need not be a bound."""
+        return self._sum([curve.below_upper() for curve in self.curves], None)
 
-        Nothing but the nodes keeps them apart.
-        """
-        curves = [(curve.nodes, curve.largest_pair) for curve in self.curves]
-        below = [losses_below(nodes, largest, largest) for nodes, largest in curves]
-        above = [losses_above(nodes, largest.upper) for nodes, largest in curves]
-        return self._sum(below, None), self._sum(above, None)
+    def ceiling(self) -> list[LossSum]:
+        """Return sums above those of `lower`: more nodes raise these no further."""
+        sums = (
+            self._sum([x.above_pair(y) for x, y in zip(self.curves, orders, strict=True)], None)
+            for orders in self.rounds.orders()
+        )
+        return [x for x in sums if x is not None]
 
     def _sum(self, losses: Sequence[Losses | None], times: Sequence[int] | None) -> LossSum | None:
         """Return the sum of the losses that are known, each so many times; None if there are none.
@@ -459,6 +499,45 @@ class Sums:
         upper = max(x.root(delta, rtol, 1.0) for x in self.upper(times))
         lower = max((x.root(delta, rtol, -1.0) for x in self.lower(times)), default=0.0)
         return Enclosure(min(lower, upper), upper)
+
+    def epsilons(
+        self, delta: float, rtol: float, times: Iterable[Sequence[int]]
+    ) -> Iterator[Enclosure]:
+        """Yield what `epsilon` returns for several numbers of rounds, each similar to the last.
+
+        The ratio of a root to its estimate changes slowly, so the last one tells where to begin.
+        The pair of datasets of all lower ends is the one whose first lower end is the largest.
+        """
+        ratios: dict[tuple[float, int], float] = {}
+        best = None
+        for numbers in times:
+            upper, lower = self.upper(numbers), self.lower(numbers)
+            estimate = upper[0].tilt_at_delta(delta)
+            roots: dict[tuple[float, int], float] = {}
+            for side, sums in ((1.0, upper), (-1.0, lower)):
+                for place, loss_sum in enumerate(sums):
+                    if side > 0.0 or best in (None, place):
+                        ratio = ratios.get((side, place), math.nan)
+                        near = ratio * estimate.eps
+                        start = estimate._replace(eps=near) if 0.0 < near < math.inf else None
+                        roots[side, place] = loss_sum.root(delta, rtol, side, start)
+            ratios = {key: root / estimate.eps for key, root in roots.items() if estimate.eps > 0.0}
+            high = max(root for (side, _), root in roots.items() if side > 0.0)
+            low, best = max(
+                ((root, place) for (side, place), root in roots.items() if side < 0.0),
+                default=(0.0, None),
+            )
+            yield Enclosure(min(low, high), high)
+
+
+def apart_from(nodes: FloatArray, others: FloatArray) -> FloatArray:
+    """Return those nodes that are not too close to any of the others."""
+    if nodes.size < 2:
+        return nodes
+    gaps = np.diff(nodes)
+    gap = np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
+    distance = np.abs(nodes[:, None] - others).min(axis=1)
+    return nodes[distance > APART * gap]
 
 
 def estimated_curve(profile: Profile) -> Points:

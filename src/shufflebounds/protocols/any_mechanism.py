@@ -26,7 +26,7 @@ REPORTS_OF_ANY = REPORTS._replace(
 
 @dataclass(frozen=True)
 class AnyMechanism(Subject):
-    """One report per user, of any mechanism with this ε₀ that all users share.
+    """Any mechanism with this ε₀: one report per user, of one mechanism that all users share.
 
     What holds for every such mechanism holds for it. The upper bound is the stronger clone. The
     lower bound is that of randomized response of two or of three values. A smaller claim is false

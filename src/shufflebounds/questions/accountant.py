@@ -20,6 +20,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation, common_relation, read_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.losses import Losses, losses_above
 from shufflebounds.questions.answers import Sent
@@ -67,7 +68,7 @@ class ShuffleAccountant:
     def compose(
         self,
         decomposition: Sent | Iterable[Decomposition],
-        n: int,
+        n: Count,
         rounds: int = 1,
     ) -> Self:
         """Add rounds of n users to the ledger.
@@ -130,8 +131,8 @@ class ShuffleAccountant:
         Returns
         -------
         float
-            ε ≥ 0 (natural log), rounded up. It is inf if outputs that give the victim's value away
-            are more probable than δ.
+            ε ≥ 0 (natural log), rounded up. It is inf if δ is below the probability of outputs that
+            give the victim's value away.
 
         Raises
         ------

@@ -14,6 +14,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.relation import common_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
 from shufflebounds.questions.arguments import ArrayOf, is_array_like, paired
 from shufflebounds.questions.enclose import Quantity
@@ -31,7 +32,7 @@ Sent = Decomposition | Randomizer | Subject
 @overload
 def epsilon(  # type: ignore[overload-overlap]
     decomposition: Sent,
-    n: int,
+    n: Count,
     delta: float,
     *,
     rounds: int = ...,
@@ -42,7 +43,7 @@ def epsilon(  # type: ignore[overload-overlap]
 @overload
 def epsilon(
     decomposition: Sent,
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     delta: float | ArrayOf[float],
     *,
     rounds: int = ...,
@@ -53,7 +54,7 @@ def epsilon(
 @limited
 def epsilon(
     decomposition: Sent,
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     delta: float | ArrayOf[float],
     *,
     rounds: int = 1,
@@ -133,7 +134,7 @@ def epsilon(
 def delta(  # type: ignore[overload-overlap]
     decomposition: Sent,
     eps: float,
-    n: int,
+    n: Count,
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -144,7 +145,7 @@ def delta(  # type: ignore[overload-overlap]
 def delta(
     decomposition: Sent,
     eps: float | ArrayOf[float],
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     *,
     rounds: int = ...,
     rtol: float | None = ...,
@@ -155,7 +156,7 @@ def delta(
 def delta(
     decomposition: Sent,
     eps: float | ArrayOf[float],
-    n: int | ArrayOf[int],
+    n: Count | ArrayOf[Count],
     *,
     rounds: int = 1,
     rtol: float | None = None,
@@ -177,9 +178,10 @@ def delta(
     rounds
         Number of rounds of n users, 1 to 10⁶, which count together.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 over
-        several rounds. With None, the gap between ``inner`` and ``outer`` does not count towards
-        the width. For a randomizer, it is the width to which its decompositions are evaluated.
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and over several
+        rounds for 0.05, or for 10⁻³ at ε = 0. With None, the gap between ``inner`` and ``outer``
+        does not count towards the width. For a randomizer, it is the width to which its
+        decompositions are evaluated.
 
     Returns
     -------
@@ -241,7 +243,8 @@ class MechanismBounds:
     enclosure
         Two datasets attain ``lower``; ``upper`` is proven for all (docs/proofs/closing-the-gap.md).
     upper_bound
-        The bound that is the smallest: ``blanket``, ``all datasets`` or ``stronger clone``.
+        The bound that is the smallest: ``blanket``, ``all datasets`` or ``stronger clone``, which
+        is that of ε₀.
     others
         What all other users hold at ``lower``, such as ``third``; for compositions also the
         coordinates in which the victim's inputs differ there, unless they differ in all.
@@ -260,7 +263,7 @@ class MechanismBounds:
 
 @limited
 def mechanism_epsilon(
-    randomizer: Randomizer, n: int, delta: float, *, rtol: float | None = None
+    randomizer: Randomizer, n: Count, delta: float, *, rtol: float | None = None
 ) -> MechanismBounds:
     """Enclose a mechanism's own smallest ε at which n shuffled reports are (ε, δ)-DP, and say why.
 
@@ -308,7 +311,7 @@ def mechanism_epsilon(
 
 @limited
 def mechanism_delta(
-    randomizer: Randomizer, eps: float, n: int, *, rtol: float | None = None
+    randomizer: Randomizer, eps: float, n: Count, *, rtol: float | None = None
 ) -> MechanismBounds:
     """Enclose a mechanism's own smallest δ at which n shuffled reports are (ε, δ)-DP, and say why.
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeGuard, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from numpy.typing import NDArray
 
 T = TypeVar("T")
 S = TypeVar("S")
-ArrayOf = Sequence[T] | NDArray
+
+
+class Column(Protocol):
+    """A column of a data frame, or another array that NumPy does not define."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+
+    def __len__(self) -> int: ...
+
+    def tolist(self) -> list[Any]:
+        """Return the entries."""
+
+
+ArrayOf = Sequence[T] | NDArray | Column
 
 
 def is_array_like(value: object) -> TypeGuard[Sequence | NDArray]:

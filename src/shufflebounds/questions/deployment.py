@@ -76,6 +76,7 @@ class SentReports:
     def __init__(self, parts: Iterable[SentReport]) -> None:
         self.parts = tuple(parts)
         self._sums: dict[float, Sums] = {}
+        self._places: dict[tuple, int] = {}
 
     @cached_property
     def shuffles(self) -> list[Shuffle]:
@@ -103,21 +104,46 @@ class SentReports:
         delta = validation.delta(delta)
         if not parts:
             return Enclosure(0.0, 0.0)
-        kinds = self.kinds
-        times = [0] * len(kinds)
+        ends = self._sums_at(delta).epsilon(delta, LOSSES_RTOL, self._times(parts, days))
+        return _at_most(ends, pure_epsilon(parts, days))
+
+    def running(self, delta: float, days: int) -> list[Enclosure]:
+        """Return the ε of all reports of the first day, of the first two days, and so on."""
+        delta = validation.delta(delta)
+        # The last day comes first: its ends are those of `epsilon`.
+        latest_first = [*reversed(range(1, days + 1))]
+        times = (self._times(self.parts, day) for day in steps(latest_first, "epsilon of days"))
+        ends = self._sums_at(delta).epsilons(delta, LOSSES_RTOL, times)
+        return [
+            _at_most(x, pure_epsilon(self.parts, day))
+            for day, x in zip(latest_first, ends, strict=True)
+        ][::-1]
+
+    def _times(self, parts: Iterable[SentReport], days: int) -> list[int]:
+        """Return the numbers of rounds of each kind that some of the reports have in these days."""
+        times = [0] * len(self.kinds)
         for part in parts:
-            for round_ in part.rounds[:days]:
-                # Of the kinds that cover the round, the one with the most users claims least.
-                holders = (i for i, kind in enumerate(kinds) if round_ in kind)
-                times[max(holders, key=lambda i: kinds[i].shuffle.draws)] += round_.times
-        if delta not in self._sums:
-            self._sums[delta] = self._sums_at(delta)
-        ends = self._sums[delta].epsilon(delta, LOSSES_RTOL, times)
-        upper = min(ends.upper, pure_epsilon(parts, days))
-        return Enclosure(min(ends.lower, upper), upper)
+            for shuffle in part.rounds[:days]:
+                times[self._kind_of(shuffle)] += shuffle.times
+        return times
+
+    def _kind_of(self, shuffle: Shuffle) -> int:
+        """Return the place of the kind whose bounds a shuffle has."""
+        key = shuffle.source.key, shuffle.draws, shuffle.most_draws
+        if key not in self._places:
+            # Of the kinds that cover the shuffle, the one with the most users claims least.
+            holders = (i for i, kind in enumerate(self.kinds) if shuffle in kind)
+            self._places[key] = max(holders, key=lambda i: self.kinds[i].shuffle.draws)
+        return self._places[key]
 
     def _sums_at(self, delta: float) -> Sums:
         """Return the losses of all kinds of rounds; they hold for any number of rounds."""
+        if delta not in self._sums:
+            self._sums[delta] = self._new_sums(delta)
+        return self._sums[delta]
+
+    def _new_sums(self, delta: float) -> Sums:
+        """Return losses, of the blanket if the bound for all datasets would cost too much."""
         target = RoundTarget(delta, math.nan, LOSSES_RTOL)
         with suppress(WorkError), budget(BEST_WORK * len(self.kinds)):
             return Rounds(round_kinds(self.kinds, View.BEST)).sums_for([target])
@@ -174,7 +200,8 @@ class Deployment:
             The description. YAML needs PyYAML, ``pip install pyyaml``; JSON needs nothing.
         days
             A CSV file with the columns ``date`` (2026-01-31) and ``n``, in place of ``users`` and
-            ``days``.
+            ``days``. Every date from the first to the last has a row, unless the description says
+            otherwise.
 
         Returns
         -------
@@ -199,9 +226,21 @@ class Deployment:
         return f"<Deployment: {names} on {counted(len(self.days), 'day')}>"
 
     @property
-    def days(self) -> Days:
-        """Dates, or numbers from 1, and the users of each day."""
+    def days(self) -> tuple[tuple[str, int], ...]:
+        """Dates, or numbers from 1, and the users of each day on which somebody reports."""
         return self.description.days
+
+    @property
+    def dates(self) -> tuple[str, str] | None:
+        """The first date and the last one; None if days are numbered."""
+        dates = sorted([date for date, _ in self.days] + [*self.description.silent_dates])
+        return (dates[0], dates[-1]) if "-" in dates[0] else None
+
+    @property
+    def most_users(self) -> int:
+        """The largest number of users of a day who do not drop out or collude, in all groups."""
+        everybody = UserGroup("", Fraction(1), ())
+        return max(self.description.honest(everybody, n) for _, n in self.days)
 
     def _parts(self, group: UserGroup) -> Iterable[SentReport]:
         """Yield what a group sends."""
@@ -277,10 +316,8 @@ class Deployment:
             One for each day.
         """
         count = len(self.days)
-        ends = [
-            largest_epsilon(x.epsilon(delta, x.parts, day) for x in self.sent.values())
-            for day in steps(range(1, count + 1), "epsilon of days")
-        ]
+        of_groups = [sent.running(delta, count) for sent in self.sent.values()]
+        ends = [largest_epsilon(group_ends) for group_ends in zip(*of_groups, strict=True)]
         # More days do not lower ε. So the bounds of one day hold for days before or after it.
         for i in reversed(range(count - 1)):
             upper = min(ends[i].upper, ends[i + 1].upper)
@@ -384,6 +421,12 @@ def pure_epsilon(sent: Sequence[SentReport], days: int) -> float:
         total += Fraction(eps0) * sum(x.times for x in part.rounds[:days])
     nearest = float(total)
     return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+
+
+def _at_most(enclosure: Enclosure, limit: float) -> Enclosure:
+    """Return an enclosure whose ends are at most a limit."""
+    upper = min(enclosure.upper, limit)
+    return Enclosure(min(enclosure.lower, upper), upper)
 
 
 def largest_epsilon(enclosures: Iterable[Enclosure]) -> Enclosure:

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
 from shufflebounds.core.relation import common_relation
+from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer
@@ -36,6 +38,7 @@ DEPLOYMENT_KEYS = {
     "dropout": True,
     "colluding": True,
     "groups": True,
+    "missing_days": True,
 }
 REPORT_KEYS = {
     "mechanism": False,
@@ -46,13 +49,17 @@ REPORT_KEYS = {
     "linked": True,
     "rate": True,
 }
-GROUP_KEYS = {"share": False, "eps0": False}
+GROUP_KEYS = {"share": False, "eps0": True}
 ANSWERS = ("fresh", "memoized")
+# What dates without a row mean: a mistake, or that nobody reported.
+MISSING_DAYS = ("refuse", "no_reports")
+# Most stretches of dates that a message names.
+MAX_STRETCHES = 5
 # Most digits before or after the point of a number that is written as a text.
 MAX_DECIMALS = 400
 
 # Users of each day: a date or a number, and how many.
-Days: TypeAlias = Sequence[tuple[str, int]]
+Days: TypeAlias = Sequence[tuple[str, Count]]
 
 
 class DaysError(ValueError):
@@ -111,11 +118,13 @@ class UserGroup(NamedTuple):
 class DeploymentDescription:
     """A description whose keys were checked.
 
-    ``days`` has dates, or numbers from 1, with their users. ``dropout`` is the share of users who
-    report on no given day, and ``colluding`` the number of those who collude, at most.
+    ``days`` has dates, or numbers from 1, with their users. On ``silent_dates`` nobody reports.
+    ``dropout`` is the share of users who report on no given day, and ``colluding`` the number of
+    those who collude, at most.
     """
 
     days: tuple[tuple[str, int], ...]
+    silent_dates: tuple[str, ...]
     reports: tuple[DailyReport, ...]
     groups: tuple[UserGroup, ...]
     dropout: Fraction
@@ -156,13 +165,14 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
     _require("", "a deployment", content, DEPLOYMENT_KEYS)
     entries = _mapping("reports", content["reports"])
     reports = tuple(_report(name, entry) for name, entry in entries.items())
-    colluding = _number(content.get("colluding", 0))
+    active_days, silent_dates = _days(content, days)
     return DeploymentDescription(
-        tuple(_days(content, days)),
+        active_days,
+        silent_dates,
         reports,
         _groups(content.get("groups"), reports),
         _share("dropout", content.get("dropout", 0), below_one=True),
-        validation.whole("colluding", colluding, 0, validation.MAX_USERS),
+        _colluding(content.get("colluding", 0)),
     )
 
 
@@ -267,7 +277,15 @@ def _day(date: Any, n: Any) -> tuple[str, int]:
         date = datetime.date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError(f"date must be like 2026-01-31, got {text!r}") from None
-    return date, validation.users(_number(n))
+    count = _number(n)
+    if isinstance(count, str) and not count.strip():
+        raise ValueError("n is missing: write the number of users, 0 if nobody reported")
+    return date, 0 if _is_zero(count) else validation.users(count)
+
+
+def _is_zero(count: Any) -> bool:
+    """Return whether a number of users is 0."""
+    return isinstance(count, Real) and not isinstance(count, bool) and count == 0
 
 
 def _ordered(days: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -281,13 +299,22 @@ def _ordered(days: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     return days
 
 
-def _days(content: Mapping[str, Any], days: Days | None) -> list[tuple[str, int]]:
-    """Return the users of each day, from the description or beside it."""
+def _days(
+    content: Mapping[str, Any], days: Days | None
+) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """Return the users of each day on which somebody reports, and the dates of the other days.
+
+    The days are those of the description or beside it.
+    """
     given = [key for key in ("users", "days") if key in content]
+    missing = validation.choice(
+        "missing_days", content.get("missing_days", MISSING_DAYS[0]), MISSING_DAYS
+    )
     if days is not None:
         if given:
             raise ValueError(f"{given[0]} must be left out if there is a list of days")
-        return _ordered([_day(*day) for day in validation.pairs("days", days, "(date, n)")])
+        listed = _ordered([_day(*day) for day in validation.pairs("days", days, "(date, n)")])
+        return _active_days(listed, is_complete=missing == "refuse")
     if len(given) < 2:
         missing = "days" if "users" in content else "users"
         raise ValueError(
@@ -298,7 +325,57 @@ def _days(content: Mapping[str, Any], days: Days | None) -> list[tuple[str, int]
         users = validation.users(_number(content["users"]))
     except ValueError as error:
         raise ValueError(str(error).replace("n must", "users must", 1)) from None
-    return [(str(day), users) for day in range(1, count + 1)]
+    return tuple((str(day), users) for day in range(1, count + 1)), ()
+
+
+def _active_days(
+    listed: Sequence[tuple[str, int]], *, is_complete: bool
+) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """Return the days on which somebody reports, and the dates of the other days.
+
+    Raises DaysError for dates without a row, if the days have to be complete.
+    """
+    first, last = (datetime.date.fromisoformat(listed[i][0]) for i in (0, -1))
+    dates = [
+        (first + datetime.timedelta(days)).isoformat() for days in range((last - first).days + 1)
+    ]
+    missing = sorted({*dates} - {date for date, _ in listed})
+    if missing and is_complete:
+        has = "has" if len(missing) == 1 else "have"
+        raise DaysError(
+            f"{len(missing)} of the {len(dates)} dates from {dates[0]} to {dates[-1]} {has} no "
+            f"row: {stretches_of(missing)}; add a row for each, with n = 0 if nobody reported, or "
+            "write missing_days: no_reports in the description if nobody reports on dates without "
+            "a row"
+        )
+    active = tuple(day for day in listed if day[1])
+    if not active:
+        raise DaysError("n must be 1 or more on some day, got 0 on all days")
+    silent = {*missing} | {date for date, n in listed if not n}
+    return active, tuple(sorted(silent))
+
+
+def stretches_of(dates: Sequence[str]) -> str:
+    """Return ascending dates as text, such as ``2026-01-03, 2026-01-05 to 2026-01-08``."""
+    stretches: list[list[datetime.date]] = []
+    for date in map(datetime.date.fromisoformat, dates):
+        if stretches and date - stretches[-1][-1] == datetime.timedelta(1):
+            stretches[-1][1:] = [date]
+        else:
+            stretches.append([date])
+    texts = [" to ".join(date.isoformat() for date in ends) for ends in stretches]
+    more = [f"{len(texts) - MAX_STRETCHES} more"] if len(texts) > MAX_STRETCHES else []
+    return ", ".join([*texts[:MAX_STRETCHES], *more])
+
+
+def _colluding(value: Any) -> int:
+    """Return the number of users who collude."""
+    hint = "; a share of the users is not a number of them: multiply it by the users of a day"
+    try:
+        return validation.whole("colluding", _number(value), 0, validation.MAX_USERS)
+    except ValueError as error:
+        is_share = isinstance(_number(value), float) or _is_percentage(value)
+        raise ValueError(f"{error}{hint if is_share else ''}") from None
 
 
 def _report(name: Any, entry: Any) -> DailyReport:
@@ -362,7 +439,7 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
         _require(place, "a group", entry, GROUP_KEYS)
         share = _share(f"{place}share", entry["share"])
         total += share
-        own = _mapping(f"{place}eps0", entry["eps0"])
+        own = _mapping(f"{place}eps0", entry["eps0"]) if "eps0" in entry else {}
         names = [x.name for x in reports if not x.mechanism.has_own_eps0]
         require_keys(f"{place}eps0.", "the reports with an eps0", own, names, names)
         own_eps0 = {
@@ -403,11 +480,20 @@ def _truth(name: str, value: Any) -> bool:
 def _share(name: str, value: Any, *, below_one: bool = False) -> Fraction:
     """Return a share as the decimal number that was given; above 0, or below 1."""
     number = _number(value)
+    if _is_percentage(value):
+        decimal = Decimal(value.strip()[:-1]) / 100
+        raise ValueError(f"{name} must be a number, got {value!r}; write {decimal.normalize():f}")
     validation.probability(name, number)
     share = Fraction(str(number))
     if share == (1 if below_one else 0):
         raise ValueError(f"{name} must be {'below 1' if below_one else 'above 0'}, got {value!r}")
     return share
+
+
+def _is_percentage(value: Any) -> bool:
+    """Return whether a value is a text such as 5%."""
+    text = value.strip() if isinstance(value, str) else ""
+    return text.endswith("%") and isinstance(_number(text[:-1]), int | float)
 
 
 def _number(value: Any) -> Any:

@@ -25,6 +25,7 @@ from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
+from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
 # Largest number of dataset pairs that are asked. They are those with the largest E G².
@@ -52,6 +53,9 @@ KINDS_OF_CROWDS = 2
 FAMILY_RATIO = 1.1
 # Fewest draws of a family: for few, the bound for all datasets needs aims of their own.
 FEWEST_IN_FAMILY = 1000
+# Share of an explicit relative width by which numbers of draws may differ that count as equal. They
+# cost half of it at either end, as ε goes about like 1/√n.
+JOINED_SHARE = 0.1
 # Factor from one difference of numbers of draws that is tried to the next.
 DIFFERENCE_GROWTH = 1.2
 # The first of these differences, as a share.
@@ -65,10 +69,16 @@ class View(StrEnum):
     BEST = "best"
     # The same without the bound for all datasets, which is costly.
     SIMPLE = "simple"
+    # The stronger clones of sources that have an ε₀.
+    CLONE = "clone"
     # The decompositions that cover all datasets: both ends are those of the largest.
     BLANKET = "blanket"
     # The pairs of datasets: both ends are those of the largest.
     LOWER = "lower"
+
+
+# Views by decompositions that cover all datasets.
+COVERING = (View.BLANKET, View.CLONE)
 
 
 def interval_of(
@@ -77,7 +87,7 @@ def interval_of(
     aim: Aim = ANY_AIM,
     view: View = View.BEST,
     *,
-    is_strict: bool = False,
+    rtol: float | None = None,
 ) -> Interval:
     """Return what is known of rounds of a subject, for P numbers of users.
 
@@ -91,8 +101,9 @@ def interval_of(
         The number of rounds, and what bounds are made for.
     view
         What counts.
-    is_strict
-        Whether answers must be as narrow as is asked for, even where theory leaves a gap.
+    rtol
+        The relative width that answers must have, even where theory leaves a gap; None if they may
+        be as wide as theory makes them.
 
     Returns
     -------
@@ -107,7 +118,7 @@ def interval_of(
         len(row) == 1 and row[0].times == 1 and row[0].source is first.source for row in rows
     ):
         return _interval_of_shuffle([row[0] for row in rows], view)
-    return interval_of_rounds([repeated(row, view, is_strict=is_strict) for row in rows])
+    return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
 
 
 def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
@@ -127,12 +138,19 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     pairs = shuffles[0].dataset_pairs
     if view is View.LOWER:
         return _largest(_promising(_required(pairs)), most, is_selective=True)
-    if view is View.BLANKET or is_given:
-        return _largest(source.blankets, n)
+    if view in COVERING or is_given:
+        return _largest(_covering(source, view), n)
     upper = _smallest(source, n, _suprema(source, n) if view is View.BEST else None)
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
     return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
+
+
+def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
+    """Return the decompositions of a view that cover all datasets."""
+    if view is View.CLONE and source.simple is not None:
+        return {STRONGER_CLONE: source.simple}
+    return source.blankets
 
 
 def _required(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
@@ -178,12 +196,14 @@ def _smallest(source: Source, n: FloatArray, suprema: Profile | None) -> Profile
     """Return the smallest of all upper bounds of a source, which are asked in this order."""
 
     def blanket(decompositions: Mapping[str, Decomposition]) -> Profile:
-        return Max([pair(x, n, "blanket").upper for x in decompositions.values()])
+        # The stronger clone stands for blankets that are too many.
+        name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
+        return Max([pair(x, n, name).upper for x in decompositions.values()])
 
     few = source.few_blankets
     bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
-        bounds.append(pair(source.simple, n, "stronger clone").upper)
+        bounds.append(pair(source.simple, n, STRONGER_CLONE).upper)
     if suprema is not None:
         bounds.append(suprema)
     if few is not None:
@@ -263,13 +283,13 @@ def _cost(kinds: Sequence[JoinedShuffles]) -> int:
 
 
 def repeated(
-    shuffles: Sequence[Shuffle], view: View = View.BEST, *, is_strict: bool = False
+    shuffles: Sequence[Shuffle], view: View = View.BEST, *, rtol: float | None = None
 ) -> Repeated:
-    """Return several shuffles, one after the other; with `is_strict`, all kinds are told apart."""
-    kinds = joined(shuffles) if is_strict else fewer_kinds(shuffles)
+    """Return several shuffles, one after the other; a relative width of answers may count."""
+    kinds = fewer_kinds(shuffles) if rtol is None else joined(shuffles, 1.0 + JOINED_SHARE * rtol)
     cheap = View.SIMPLE if view is View.BEST else view
     reserve = partial(round_kinds, joined(shuffles, math.inf), cheap)
-    return Repeated(round_kinds(kinds, view), is_strict, reserve)
+    return Repeated(round_kinds(kinds, view), rtol is not None, reserve)
 
 
 def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
@@ -324,9 +344,9 @@ def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
 def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) -> Interval:
     """Return what is known of one of several equal shuffles."""
     shuffle, last = kind
-    if shuffle.is_ordered or view is View.BLANKET or (shuffle.is_given and view is not View.LOWER):
+    if shuffle.is_ordered or view in COVERING or (shuffle.is_given and view is not View.LOWER):
         of_fewest, of_most = (
-            _interval_of_shuffle([x], View.BLANKET)
+            _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
             for x in (shuffle, shuffle._replace(draws=last.most_draws))
         )
         if last.most_draws == shuffle.draws:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -21,9 +21,10 @@ from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Subject
 
 # Relative width of ε and δ of one shuffle where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-4
-# Relative width of ε of several shuffles.
+# Relative width of ε, and of δ at ε = 0, of several shuffles.
 DEFAULT_ROUNDS_RTOL = 1e-3
-# Relative width of δ of several shuffles. A relative error of ε costs more in δ.
+# Relative width of δ at ε > 0 of several shuffles. There, a relative error of the losses costs more
+# than at ε = 0.
 DEFAULT_ROUNDS_DELTA_RTOL = 0.05
 # Relative widths of ε and of δ, of one round and of several, if bounds are made for one δ.
 CELLS_RTOLS = {Quantity.EPSILON: (1e-3, 1e-2), Quantity.DELTA: (2e-2, 0.1)}
@@ -31,8 +32,10 @@ CELLS_RTOLS = {Quantity.EPSILON: (1e-3, 1e-2), Quantity.DELTA: (2e-2, 0.1)}
 NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer.
 MAX_CHOICES = 4
-# Factor by which a choice of cells must narrow the answer for another one to follow.
+# Factor by which a choice of cells must narrow the answer to count as useful.
 WORTHWHILE = 0.8
+# Choices in a row that may be useless: more cells may lie worse.
+MAX_IDLE_CHOICES = 2
 # Most δ that cells are made for before the answer is asked for.
 MAX_GUESSES = 12
 # Largest ratio of the δ that cells are made for to the answer, and of the answer to it.
@@ -44,9 +47,9 @@ class MakeInterval(Protocol):
     """Returns what is known of rounds of a subject; `interval_of` is one."""
 
     def __call__(
-        self, subject: Subject, counts: Sequence[int], aim: Aim, /, *, is_strict: bool
+        self, subject: Subject, counts: Sequence[int], aim: Aim, /, *, rtol: float | None
     ) -> Interval:
-        """Return the profiles for numbers of users, and whether they must be as narrow as asked."""
+        """Return the profiles for numbers of users, and for answers of a width if it counts."""
 
 
 # The bound by the decompositions that cover all datasets.
@@ -91,36 +94,44 @@ class Plan:
     _intervals: dict[tuple, Interval] = field(default_factory=dict)
 
     def interval(
-        self, counts: Sequence[int], aim: Aim | None = None, *, is_strict: bool = False
+        self, counts: Sequence[int], aim: Aim | None = None, *, rtol: float | None = None
     ) -> Interval:
         """Return what is known for some numbers of users."""
         if aim is None or not self.subject.is_made_for_delta:
             aim = Aim(rounds=self.rounds)
-        key = tuple(counts), aim, is_strict
+        key = tuple(counts), aim, rtol
         if key not in self._intervals:
-            self._intervals[key] = self.make(self.subject, counts, aim, is_strict=is_strict)
+            self._intervals[key] = self.make(self.subject, counts, aim, rtol=rtol)
         return self._intervals[key]
 
     def single_shuffles(self, n: int) -> list[tuple[Interval, int]]:
         """Return what is known of each kind of shuffle alone, and how many there are."""
         shuffles = self.subject.shuffles(n, Aim(rounds=self.rounds))
         return [
-            (self.make(OneShuffle(x), [n], Aim(), is_strict=False), x.times * self.rounds)
+            (self.make(OneShuffle(x), [n], Aim(), rtol=None), x.times * self.rounds)
             for x in shuffles
         ]
+
+    @cached_property
+    def cheap(self) -> Plan | None:
+        """The same by the simple bounds of reports with an ε₀; None if this is not a best bound."""
+        if self.make is not interval_of or self.subject.eps0 is None:
+            return None
+        return Plan(self.subject, self.rounds, partial(interval_of, view=View.CLONE))
 
     def has_several_rounds(self, n: int) -> bool:
         """Return whether there is more than one shuffle in all rounds."""
         several = self.subject.total(self.rounds) > 1
         return several or shuffle_count(self.subject, n) > 1
 
-    def default_rtol(self, quantity: Quantity, n: int) -> float:
+    def default_rtol(self, quantity: Quantity, n: int, at: float) -> float:
         """Return the relative width that is aimed at where the caller gives none."""
         if self.subject.most_cells(self.rounds):
             return CELLS_RTOLS[quantity][self.subject.total(self.rounds) > 1]
         if not self.has_several_rounds(n):
             return DEFAULT_RTOL
-        return DEFAULT_ROUNDS_RTOL if quantity is Quantity.EPSILON else DEFAULT_ROUNDS_DELTA_RTOL
+        is_small = quantity is Quantity.DELTA and at > 0.0
+        return DEFAULT_ROUNDS_DELTA_RTOL if is_small else DEFAULT_ROUNDS_RTOL
 
     def answer(
         self,
@@ -142,8 +153,9 @@ class Plan:
         rtol
             The relative width to aim at; None stands for the default.
         """
-        goal = self.default_rtol(quantity, counts[0]) if rtol is None else validation.rtol(rtol)
         left, right = (np.array(x) for x in zip(*at, strict=True))
+        goal = self.default_rtol(quantity, counts[0], float(left.min()))
+        goal = goal if rtol is None else validation.rtol(rtol)
         if self.subject.most_cells(self.rounds):
             points = zip(left.tolist(), counts, strict=True)
             ends = _unnamed([self._in_cells(quantity, *point, goal) for point in points])
@@ -151,7 +163,7 @@ class Plan:
         aim = Aim(rounds=self.rounds)
         if quantity is Quantity.EPSILON:
             aim = aim._replace(delta=float(left.min()))
-        interval = self.interval(counts, aim, is_strict=rtol is not None)
+        interval = self.interval(counts, aim, rtol=rtol)
         ends = enclose(interval, quantity, left, goal)
         if (left != right).any():
             # Both quantities fall.
@@ -229,12 +241,13 @@ class Plan:
         self, quantity: Quantity, at: float, n: int, aim: Aim, goal: float
     ) -> Iterator[Enclosure]:
         """Yield answers from more and more cells, as long as that helps."""
-        most, width = self.subject.most_cells(self.rounds), math.inf
+        most, width, idle = self.subject.most_cells(self.rounds), math.inf, 0
         for _ in range(MAX_CHOICES):
             enclosure = self._once(quantity, at, n, aim, max(NUMERICAL_SHARE * goal, 1e-9))
             yield enclosure
             previous, width = width, enclosure.relative_width
-            if width > WORTHWHILE * previous or aim.cells >= most:
+            idle = idle + 1 if width > WORTHWHILE * previous else 0
+            if idle == MAX_IDLE_CHOICES or aim.cells >= most:
                 break
             factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
             aim = aim._replace(cells=min(math.ceil(factor * aim.cells), most))
@@ -261,7 +274,7 @@ class Plan:
 
     def _once(self, quantity: Quantity, at: float, n: int, aim: Aim, rtol: float) -> Enclosure:
         """Return the answer from one choice of cells, however wide it is."""
-        interval = self.interval([n], aim, is_strict=True)
+        interval = self.interval([n], aim, rtol=rtol)
         try:
             return enclose(interval, quantity, np.array([at]), rtol).enclosures()[0]
         except WorkError as error:

@@ -13,7 +13,8 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import limited
+from shufflebounds.core.validation import Count
+from shufflebounds.core.work import RESERVE, budget, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.window import round_down
 from shufflebounds.profiles.losses import UNDERFLOW_ERR, CurveBounds, Lines
@@ -42,6 +43,8 @@ _SMALLEST_SIZE = 1e-9
 _NODE_WIDTH = 0.06
 # Relative width of ε over many rounds, times the same square.
 _ROUNDS_WIDTH = 0.9
+# Factor of the smallest δ above which the last point of a curve is too early.
+_SHORT = 2.0
 # Most halvings of a bisection. Neighbouring floats end it sooner, except near 0.
 _MAX_BISECTIONS = 120
 # ε below which `SampledProfile.epsilon` does not search: e^ε would underflow.
@@ -289,7 +292,7 @@ class SampledProfile:
 @limited
 def profile(
     decomposition: Sent,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     smallest: float = 1e-12,
@@ -356,12 +359,13 @@ def sampled_profile(
     # The cells of several rounds serve many ε.
     interval = plan.interval([n], Aim(smallest, max(plan.rounds, 2)))
     step, end = _step(interval.upper, density), interval.upper.end
+    end = min(end, plan.subject.pure_eps(plan.rounds))
     try:
         lower, upper = (
             x.prepared(_NEGLECTED * smallest, rtol) for x in (interval.lower, interval.upper)
         )
     except WorkError:
-        return _profile(None, step, smallest, 0.0, end)
+        return _capped(_profile(None, step, smallest, 0.0, end), plan, n, smallest, density)
 
     def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = np.zeros(eps.size, int)
@@ -371,8 +375,17 @@ def sampled_profile(
 
     limit = float(lower.limits[0]) if interval.is_attained else 0.0
     floor = float(upper.limits[0]) * (1.0 + 1e-6) + smallest
-    end = min(end, plan.subject.pure_eps(plan.rounds))
-    return _profile(ends, step, floor, limit, end)
+    return _capped(_profile(ends, step, floor, limit, end), plan, n, smallest, density)
+
+
+def _capped(
+    curve: SampledProfile, plan: Plan, n: int, smallest: float, density: float
+) -> SampledProfile:
+    """Return a curve of a plan, at most that of cheap bounds if it ends early."""
+    if plan.cheap is None or curve.upper[-1] <= _SHORT * smallest:
+        return curve
+    with budget(RESERVE):
+        return curve.capped(sampled_profile(plan.cheap, n, smallest, density))
 
 
 def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -429,7 +442,7 @@ def _profile(
 
 def advantage(
     decomposition: Sent,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     rtol: float | None = None,
@@ -450,7 +463,7 @@ def advantage(
     rounds
         Number of rounds of n users together, 1 to 10⁶.
     rtol
-        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 0.05 of
+        The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ over
         several rounds.
 
     Returns

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray, ratio_labels
+from shufflebounds.core.validation import Count
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.root_search import LARGEST_EPS, Start, smallest_eps
 from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
@@ -55,7 +56,7 @@ class WorstDataset:
 
 
 def worst_dataset(
-    randomizer: Randomizer, n: int, *, eps: float | None = None, delta: float | None = None
+    randomizer: Randomizer, n: Count, *, eps: float | None = None, delta: float | None = None
 ) -> WorstDataset:
     """Find the worst of all datasets of n users by enumerating every one.
 

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,7 +72,9 @@ class Error:
     mse: float
     rare: float
     largest: float
-    variances: FloatArray | None = None
+    # None if the data are not known. Callers know whether they gave them, so that Any spares them
+    # an assertion.
+    variances: FloatArray | Any = None
 
     @property
     def standard_error(self) -> float:

@@ -18,6 +18,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
 from shufflebounds.core.relation import Relation
+from shufflebounds.core.validation import Count
 from shufflebounds.randomizers import accuracy, sampling
 from shufflebounds.randomizers.accuracy import Error, Spread, Supports
 from shufflebounds.randomizers.sampling import checked_values
@@ -28,6 +29,8 @@ CLOSED_FORM_ERR = 2.0**-49
 PRODUCT_ERR = 2.0**-48
 # Relative error of products of powers and a dozen factors: at most 128 roundings.
 POWER_ERR = 2.0**-46
+# Name of the stronger clone of ε₀ among `Randomizer.blankets` if it stands for all of them.
+STRONGER_CLONE = "stronger clone"
 # Largest number of entries of a matrix, and of values in an estimate: 130 MB.
 MAX_ENTRIES = 2**24
 
@@ -244,7 +247,7 @@ class Randomizer(ABC):
         """The number of bits of a report; inf for the limit of many values."""
         return math.log2(self._channel_matrix().shape[1])
 
-    def error(self, n: int, frequencies: ArrayLike | None = None) -> Error:
+    def error(self, n: Count, frequencies: ArrayLike | None = None) -> Error:
         """Return the error of the unbiased estimator `estimate`.
 
         Parameters

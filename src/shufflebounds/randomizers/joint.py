@@ -30,7 +30,13 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
 from shufflebounds.divergence.coordinates import pattern_count
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, named_inputs, single_blanket
+from shufflebounds.randomizers.base import (
+    STRONGER_CLONE,
+    CoordinatePair,
+    Randomizer,
+    named_inputs,
+    single_blanket,
+)
 from shufflebounds.randomizers.coarsening import coarsened
 from shufflebounds.randomizers.composition import (
     Composition,
@@ -360,7 +366,7 @@ class Joint(Composition):
         There is one for every kind of pair: it does not matter which of several equal parts differ.
         If the inputs of a part are not alike, the blankets are those of all `patterns`, with names
         such as ``0 against 3, 1 in both``. If no distance is given and these are too many or too
-        large, the stronger clone of ε₀ stands for all pairs.
+        large, the stronger clone of ε₀ stands for all pairs, with the name ``stronger clone``.
 
         Parameters
         ----------
@@ -385,7 +391,7 @@ class Joint(Composition):
             clone = self.simple_bound()
             if distance is not None or clone is None:
                 raise
-            return {"any two": clone}
+            return {STRONGER_CLONE: clone}
 
     def _blankets_at(self, distance: int | None) -> dict[str, Decomposition]:
         """Return `blankets`; raise ValueError if they are too many or too large."""

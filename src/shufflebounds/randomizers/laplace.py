@@ -189,11 +189,25 @@ class Laplace(_LaplaceNoise):
         return {
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
             "numbers between them ask for the domain interval, or round at random (rounded).",
-            "rounded": "Over several rounds the bound for all datasets needs steps 1 or 2, of "
-            "several linked reports steps 1; with more it is the blanket that you can claim.",
+            "rounded": self._caveat_on_steps,
             "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you "
             "can claim; less if users round numbers at random (rounded) to 0, 1/2 or 1.",
         }[self.domain]
+
+    @property
+    def _caveat_on_steps(self) -> str:
+        """The questions for which numbers are rounded to too many steps, if there are any."""
+        if self.steps == 1:
+            return ""
+        if self.steps == 2:
+            when, few = "For several linked reports, it is", "1 has"
+        else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
+            when = "Over several rounds, and for several linked reports, it may be"
+            few = "1 and, for separate reports, 2 have"
+        return (
+            f"{when} the blanket that you can claim with steps {self.steps}; steps {few} a smaller "
+            "bound for all datasets."
+        )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return pairs of x₁⁰ = 0 and x₁¹ = 1 among others with 1 or 1/2; arrays are inner ones."""

@@ -29,6 +29,7 @@ from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers.base import (
     MAX_ENTRIES,
     POWER_ERR,
+    STRONGER_CLONE,
     CoordinatePair,
     Randomizer,
     single_blanket,
@@ -136,11 +137,11 @@ class MatrixRandomizer(Randomizer):
         Pairs that distinguish the inputs best come first. Each stands for both of its directions,
         for all pairs that differ from it in the order of outputs only, and for those that it
         exceeds at every ε and n (`shufflebounds.core.domination`). If there are more than 15 000 of
-        them, the stronger clone of ε₀ stands for all.
+        them, the stronger clone of ε₀ stands for all, with the name ``stronger clone``.
         """
         clone = self.simple_bound()
         if clone is not None and len(self._different_pairs) > _MAX_PAIRS:
-            return {"any two": clone}
+            return {STRONGER_CLONE: clone}
         return dict(self._blankets)
 
     @cached_property

@@ -48,12 +48,12 @@ def test_a_randomizer_is_one_kind_of_rounds_however_often_it_comes():
     assert found == wanted
 
 
-def test_a_delta_out_of_reach_names_the_one_that_is_not():
+def test_no_epsilon_holds_below_the_probability_of_a_report_that_gives_a_value_away():
     """The victim's bins are missed by all n·m blankets with probability (1 − 1/4)^{nm}."""
     protocol = BallsIntoBins(bins=4)
-    accountant = sb.ShuffleAccountant().compose(protocol.decomposition(), protocol.draws(10), 2)
-    with pytest.raises(ValueError, match=r"target_delta must be above 0\.\d+, .* got 1e-06"):
-        accountant.get_epsilon(1e-6)
+    rounds = (protocol.decomposition(), protocol.draws(10), 2)
+    accountant = sb.ShuffleAccountant().compose(*rounds)
+    assert accountant.get_epsilon(1e-6) == sb.compose([rounds]).epsilon(1e-6).lower == math.inf
     assert accountant.get_epsilon(0.5) < math.inf
 
 

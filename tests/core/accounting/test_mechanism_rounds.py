@@ -12,6 +12,8 @@ from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
+from shufflebounds.questions.composed import compose
+from shufflebounds.questions.round import Round, affordable_suprema
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
@@ -127,6 +129,32 @@ def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
         assert bound <= every * (1.0 + 1e-3) + 1e-9  # which is negligible
         attained = max(float(x.lower[list(nodes).index(eps)]) for x in curve.pairs.values())
         assert attained <= bound
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "n", "rounds"),
+    [
+        (sb.Joint([sb.KRR(256, 2.0)] * 8), 2 * 10**6, 365),
+        (sb.Joint([sb.KRR(256, 2.0)] * 3), 10**6, 30),
+        (sb.BLH(1.0), 10**6, 365),
+        (sb.Subset(domain_size=8, subset_size=2, eps0=2.0), 1000, 10),
+        (sb.MatrixRandomizer(CROOKED), 50, 30),
+        (sb.UnaryEncoding(eps0=18.732, noise=0.3), 748_416, 2),
+    ],
+)
+def test_rough_nodes_do_not_become_the_answer(mechanism, n, rounds):
+    """Lower ends reach what each dataset pair has by itself, or the question is refused."""
+    try:
+        found = sb.epsilon(mechanism, n, 1e-8, rounds=rounds)
+    except sb.PrecisionError:
+        return
+    for pair in mechanism.known_datasets().values():
+        try:
+            own = compose([(pair, n, rounds)]).epsilon(1e-8)
+        except sb.PrecisionError as error:
+            own = error.enclosure
+        assert own.lower <= found.lower + 2e-3 * found.upper
+        assert own.lower <= found.upper
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.2])

@@ -276,7 +276,8 @@ def test_next_to_no_privacy_loss_at_all(monkeypatch):
     # One rare report among four is 5/4 times as likely, two rounds of them 25/16 < √e: it takes two
     # in a round.
     monkeypatch.undo()
-    found = sb.delta(sb.Decomposition([1.0, 1e-30], [1.0, 2e-30], [1.0, 1e-30]), 0.5, 4, rounds=2)
+    rare = sb.Decomposition([1.0, 1e-30], [1.0, 2e-30], [1.0, 1e-30])
+    found = reached(partial(sb.delta, rare, 0.5, 4, rounds=2))
     assert found.lower <= 1e-57
     assert found.upper <= 1e-33
 
@@ -390,6 +391,59 @@ def test_wide_ends_of_rounds_that_could_be_narrow_are_refused(users, monkeypatch
     asymmetric = sb.Decomposition([0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.3, 0.3, 0.1])
     with pytest.raises(sb.PrecisionError, match="relative width"):
         compose([(asymmetric, n, 3) for n in users]).epsilon(1e-6)
+
+
+def exact_delta(x, y, times, eps):
+    """δ of rounds in which one user sends a rare report, with probability x or y: in 60 digits."""
+    with mpmath.workdps(60):
+        x, y = mpmath.mpf(x), mpmath.mpf(y)
+        orders = []
+        for p, q in ((x, y), (y, x)):
+            terms = (
+                mpmath.binomial(times, k)
+                * (p**k * (1 - p) ** (times - k) - mpmath.exp(eps) * q**k * (1 - q) ** (times - k))
+                for k in range(times + 1)
+            )
+            orders.append(mpmath.fsum(term for term in terms if term > 0))
+        return max(orders)
+
+
+RARE = [(2.279e-5, 1.853e-6), (2.0**-16, 2.0**-19), (1e-4, 3e-8), (3e-9, 1e-9)]
+
+
+@pytest.mark.parametrize(("x", "y"), RARE)
+@pytest.mark.parametrize("delta", [1e-9, 1e-15, 1e-20, 1e-40])
+def test_rare_losses_are_enclosed_or_refused(x, y, delta):
+    """What rounding makes infinite exceeded a δ of 10⁻¹⁵ once: ε was as wide as all losses."""
+    rare = sb.Decomposition([1.0 - x, x], [1.0 - y, y], [1.0 - y, y])
+    try:
+        found = sb.epsilon(rare, 1, delta, rounds=100)
+    except sb.PrecisionError as error:
+        found = error.enclosure
+    else:
+        # One pair of datasets is all that there is, and its orders hardly differ from the largest.
+        assert found.relative_width <= 2e-3
+    assert exact_delta(x, y, 100, found.upper) <= delta * (1.0 + ROUNDING)
+    if found.lower:
+        assert exact_delta(x, y, 100, found.lower) >= delta * (1.0 - ROUNDING)
+
+
+def test_tiny_deltas_of_rare_losses():
+    x, y = RARE[0]
+    rare = sb.Decomposition([1.0 - x, x], [1.0 - y, y], [1.0 - y, y])
+    found = sb.delta(rare, 15.0, 1, rounds=100)
+    assert found.lower <= exact_delta(x, y, 100, 15.0) * (1.0 + 1e-9)
+    assert exact_delta(x, y, 100, 15.0) <= found.upper * (1.0 + 1e-9)
+    assert found.relative_width <= 0.05
+
+
+def test_an_explicit_width_joins_numbers_of_users():
+    """It took four times as long as no width, and was refused for lack of work."""
+    rounds = [(sb.KRR(2, 2.0), 10**5 + 10 * i, 2) for i in range(30)]
+    found = compose(rounds).epsilon(1e-6, rtol=0.1)
+    default = compose(rounds).epsilon(1e-6)
+    assert found.relative_width <= 0.1
+    assert max(found.lower, default.lower) <= min(found.upper, default.upper)
 
 
 def test_rounds_without_a_largest_loss_have_an_epsilon():

@@ -15,6 +15,7 @@ import shufflebounds as sb
 from shufflebounds.questions import deployment as module
 from shufflebounds.questions import deployment_description as description
 from shufflebounds.questions import round as round_module
+from shufflebounds.profiles.loss_sum import LossSum
 
 EPS0 = 1.0
 KEEP = math.exp(EPS0) / (1.0 + math.exp(EPS0))
@@ -227,6 +228,39 @@ def test_the_epsilon_of_days_so_far_grows_and_ends_at_the_total():
     assert frame.without_shuffler[2] == pytest.approx(3 * EPS0 + 0.01, rel=1e-15)
 
 
+def test_a_day_so_far_takes_few_evaluations(monkeypatch):
+    """Each end of a day begins where that of the next day ended."""
+    evaluations, delta = [], LossSum.delta
+    monkeypatch.setattr(
+        LossSum, "delta", lambda self, *args: evaluations.append(args) or delta(self, *args)
+    )
+    days = many_days(30)
+    deployment = deployed(BINARY, BINARY | {"eps0": 0.5}, days=days)
+    total = deployment.epsilon(1e-6)
+    evaluations.clear()
+    rows = deployment.running_rows(1e-6)
+    assert len(evaluations) < 2 * 2.5 * len(days)
+    assert rows[-1]["epsilon_upper"] == total.upper
+    for i in (0, 9, 20):
+        rounds = [(n, 1) for _, n in days[: i + 1]]
+        other = [(sb.KRR(2, 0.5), n, times) for n, times in rounds]
+        exact = composed(sb.KRR(2, EPS0), rounds, other)
+        assert exact.lower * 0.99 <= rows[i]["epsilon_lower"] <= exact.upper
+        assert exact.lower <= rows[i]["epsilon_upper"] <= exact.upper * 1.01
+
+
+def test_a_group_without_eps0_has_that_of_the_reports():
+    """The same as a group that repeats it."""
+    old, alike = {"share": 0.3, "eps0": {"a": 2.0}}, {"share": 0.7, "eps0": {"a": EPS0}}
+    ends = [
+        deployed(BINARY, days=2, users=1000, groups={"old": old, "new": new}).epsilon_of_groups(
+            1e-6
+        )
+        for new in (alike, {"share": 0.7})
+    ]
+    assert ends[0] == ends[1]
+
+
 def test_shares_are_those_of_each_report_alone_and_of_all_others():
     deployment = deployed(
         BINARY, BINARY | {"eps0": 0.5, "per_day": 2, "linked": True}, users=10**4, days=5
@@ -291,6 +325,13 @@ MISTAKES = [
     (GOOD | {"dropout": -0.1}, "dropout must be a finite number with 0 <= dropout <= 1, got -0.1"),
     (GOOD | {"dropout": 1}, "dropout must be below 1, got 1"),
     (GOOD | {"dropout": 10}, "dropout must be a finite number with 0 <= dropout <= 1, got 10"),
+    (GOOD | {"dropout": "5%"}, "dropout must be a number, got '5%'; write 0.05"),
+    (GOOD | {"dropout": "many%"}, "dropout must be a finite number"),
+    *(
+        (GOOD | {"colluding": share}, f"got {shown}; a share of the users is not a number of them")
+        for share, shown in (("5%", "'5%'"), (0.05, "0.05"), ("0.05", "0.05"))
+    ),
+    (GOOD | {"missing_days": "ok"}, "missing_days must be one of no_reports, refuse, got 'ok'"),
     (GOOD | {"colluding": -1}, "colluding must be an integer from 0 to 1e15, got -1"),
     (GOOD | {"colluding": 1000}, "n must be larger on day 1: of 1000 users none is left"),
     (GOOD | {"reports": {}}, "reports must be a mapping that is not empty, got {}"),
@@ -321,6 +362,7 @@ MISTAKEN_REPORTS = [
     ({"per_day": 101, "linked": True}, "per_day must be an integer from 1 to 100,"),
     ({"perday": 2}, "reports.a.perday is not a parameter of a report (did you mean per_day?)"),
     ({"rate": 0}, "reports.a.rate must be above 0, got 0"),
+    ({"rate": "12.5%"}, "reports.a.rate must be a number, got '12.5%'; write 0.125"),
     (
         {"rate": 1.5},
         "reports.a.rate must be a finite number with 0 <= reports.a.rate <= 1, got 1.5",
@@ -333,7 +375,8 @@ MISTAKEN_REPORTS = [
 ]
 MISTAKEN_GROUPS = [
     ({}, "groups must be a mapping that is not empty, got {}"),
-    ({"old": {"share": 0.5}}, "groups.old.eps0 is missing; a group needs: share, eps0"),
+    ({"old": {"eps0": {"a": 1}}}, "groups.old.share is missing; a group needs: share"),
+    ({"old": {"share": "30 %"}}, "groups.old.share must be a number, got '30 %'; write 0.3"),
     ({"old": {"share": 0, "eps0": {"a": 1}}}, "groups.old.share must be above 0, got 0"),
     (
         {"old": {"share": 0.5, "eps0": {"b": 1}}},
@@ -397,7 +440,14 @@ MISTAKEN_DAYS = {
     DAYS + "2026-01-01,3\n": "date 2026-01-01 is given twice",
     DAYS + "2026-13-01,3\n": "line 4: date must be like 2026-01-31, got '2026-13-01'",
     DAYS + "01.02.2026,3\n": "line 4: date must be like 2026-01-31",
-    DAYS + "2026-01-03,0\n": "line 4: n must be an integer from 1 to 1e15, got 0",
+    DAYS + "2026-01-03,\n": "line 4: n is missing: write the number of users, 0 if nobody",
+    "date,n\n2026-01-03,0\n": "n must be 1 or more on some day, got 0 on all days",
+    DAYS + "2026-01-04,7\n2026-01-06,7\n": "2 of the 6 dates from 2026-01-01 to 2026-01-06 have no "
+    "row: 2026-01-03, 2026-01-05; add a row for each, with n = 0 if nobody reported, or write "
+    "missing_days: no_reports",
+    DAYS + "2026-01-30,7\n": "have no row: 2026-01-03 to 2026-01-29; add",
+    DAYS
+    + "2026-01-04,1\n": "1 of the 4 dates from 2026-01-01 to 2026-01-04 has no row: 2026-01-03;",
     DAYS + "2026-01-03,-5\n": "line 4: n must be an integer from 1 to 1e15, got -5",
     DAYS
     + "2026-01-03,1e16\n": "line 4: n must be an integer from 1 to 1e15, got 10000000000000000",
@@ -417,6 +467,34 @@ def test_a_mistake_in_the_days_names_its_line(text, tmp_path):
         sb.Deployment.read(tmp_path / "d.json", tmp_path / "days.csv")
     assert str(error.value).startswith(f"{tmp_path / 'days.csv'}: ")
     assert MISTAKEN_DAYS[text] in str(error.value)
+
+
+def test_days_without_reports_cost_nothing_and_are_named(tmp_path):
+    """Whether a row says that nobody reported, or the description says it of all missing rows."""
+    active = [("2026-02-27", 1000), ("2026-03-02", 2000)]
+    silent = ["2026-02-28", "2026-03-01", "2026-03-03"]
+    days = [*active, *((date, 0) for date in silent)]
+    listed = deployed(BINARY, days=days)
+    unlisted = deployed(BINARY, days=[*active, days[-1]], missing_days="no_reports")
+    exact = composed(sb.KRR(2, EPS0), [(n, 1) for _, n in active])
+    for deployment in (listed, unlisted):
+        assert list(deployment.days) == active
+        assert list(deployment.description.silent_dates) == silent
+        assert deployment.dates == ("2026-02-27", "2026-03-03")
+        end = deployment.epsilon(1e-6)
+        assert exact.lower * 0.99 <= end.lower <= exact.upper
+        assert exact.lower <= end.upper <= exact.upper * 1.01
+    assert deployed(BINARY, days=3, users=1000).dates is None
+    same = MEMOIZED | {"same_users": True}
+    assert len(deployed(same, days=[active[0], ("2026-02-28", 0)]).days) == 1
+
+
+def test_dates_are_named_in_few_words():
+    dates = [f"2026-01-{day:02}" for day in range(1, 32, 2)]
+    text = description.stretches_of(dates)
+    assert text == ", ".join([*dates[: description.MAX_STRETCHES], "11 more"])
+    text = description.stretches_of(["2025-12-31", "2026-01-01", "2026-01-03"])
+    assert text == "2025-12-31 to 2026-01-01, 2026-01-03"
 
 
 def test_days_may_be_written_in_other_ways(tmp_path):

@@ -1,6 +1,7 @@
 """The command that accounts for a deployment: what it prints, writes and refuses."""
 
 import csv
+import datetime
 import json
 import re
 import subprocess
@@ -49,7 +50,10 @@ def total(reports=DEPLOYMENT, days=((("2026-01-01"), 30000), (("2026-01-02"), 20
 
 def test_it_prints_the_total_the_shares_and_what_remains(asked):
     text = succeed(*asked).stdout
-    assert text.startswith("deployment.json: 2 days of 20000 to 30000 users, one user replaced,")
+    assert " ".join(text.split()).startswith(
+        "deployment.json: 2 days from 2026-01-01 to 2026-01-02, of 20000 to 30000 users, one user "
+        "replaced, delta = 1e-06 You can claim"
+    )
     assert f"You can claim epsilon = {outward(total().upper)}." in text
     assert "If the shuffler fails, epsilon = 4 remains, with delta = 0." in " ".join(text.split())
     rows = [line.split() for line in text.splitlines()]
@@ -57,6 +61,8 @@ def test_it_prints_the_total_the_shares_and_what_remains(asked):
     assert browser[1:3] == ["2", "10000"]
     (last,) = (row for row in rows if row[:2] == ["all", "reports"])
     assert last[2:] == ["4", outward(total().upper), "4"]
+    (lower,) = (row for row in rows if row[:2] == ["lower", "bound"])
+    assert lower[2:] == [sb.core.enclosure.outward(total().lower, up=False)]
     explained = " ".join(succeed(*asked, "--explain").stdout.split())
     assert "at most a share of 0.5 drops out and 0 collude" in explained
 
@@ -184,6 +190,10 @@ def test_the_report_has_the_answer_and_the_assumptions(asked, tmp_path, suffix):
     assert sent in re.sub(r"\\(?=\W)", "", page)
     for part in ("WITHIN the budget of 2.0.", "browser", "at most a share of 0.5", "must overlap"):
         assert part in page
+    for part in ("2 days from 2026-01-01 to 2026-01-02", datetime.date.today().isoformat()):
+        assert part in re.sub(r"\\(?=\W)", "", page)
+    # 15 000 of 30 000 users report.
+    assert re.search(r"delta times the largest n is 0\.015\.", page)
 
 
 MISTAKES = [
@@ -209,13 +219,80 @@ def test_a_mistake_ends_in_one_sentence(asked, given, message):
     assert result.stderr.count("\n") == 1
 
 
+NOBODY = [
+    (("--delta", "0.5", "--budget", "1"), "delta = 0.5 is above 1/n and protects nobody"),
+    (("--delta", "1e-4", "--budget", "1e3"), "delta = 0.0001 is above 1/n and protects nobody"),
+]
+
+
+@pytest.mark.parametrize(("given", "note"), NOBODY)
+def test_a_delta_that_protects_nobody_is_not_just_within_the_budget(asked, given, note):
+    """The notes are those of `epsilon`, for the same n, also in the object."""
+    command = (*asked[:-2], *given)
+    text = " ".join(succeed(*command).stdout.split())
+    assert f"WITHIN the budget of {float(given[-1])}, but these numbers protect nobody." in text
+    assert note in text
+    notes = json.loads(succeed(*command, "--json").stdout)["notes"]
+    single = ("--mechanism", "krr", "--k", "10", "--eps0", "1", "--n", "15000", *given[:2])
+    of_epsilon = json.loads(succeed("epsilon", *single, "--json").stdout)["notes"]
+    assert [x for x in notes if "nobody" in x] == [x for x in of_epsilon if "nobody" in x] != []
+
+
+def test_an_epsilon_that_protects_nobody_is_noted(asked, tmp_path):
+    content = {"reports": {"a": {"mechanism": {"type": "krr", "k": 2}, "eps0": 40}}}
+    content["reports"]["a"]["answers"] = "fresh"
+    (tmp_path / "deployment.json").write_text(json.dumps(content))
+    for given, verdict in ((("--budget", "90"), "WITHIN the budget of 90.0, but these"), ((), "")):
+        text = " ".join(succeed(*asked, *given).stdout.split())
+        assert verdict in text
+        assert "protects nobody: an attacker may be certain of a user's value" in text
+    assert "but these" not in run(*asked, "--budget", "1").stdout
+
+
+def test_dates_without_reports_are_named(asked, tmp_path):
+    (tmp_path / "days.csv").write_text(f"{DAYS}2026-01-05,1000\n")
+    refused = run(*asked)
+    assert refused.exit_code == 2
+    assert "days.csv: 2 of the 5 dates from 2026-01-01 to 2026-01-05 have no row" in refused.stderr
+    (tmp_path / "deployment.json").write_text(
+        json.dumps(DEPLOYMENT | {"missing_days": "no_reports"})
+    )
+    text = " ".join(succeed(*asked).stdout.split())
+    assert "3 days from 2026-01-01 to 2026-01-05, of 1000 to 30000 users" in text
+    assert "Nobody reports on 2 dates, which the answer does not count: 2026-01-03 to" in text
+    found = json.loads(succeed(*asked, "--json").stdout)
+    assert found["days_without_reports"] == ["2026-01-03", "2026-01-04"]
+    assert any(note.startswith("Nobody reports on 2 dates") for note in found["notes"])
+
+
+def test_a_report_that_the_second_program_cannot_prove_has_no_claim(asked, tmp_path):
+    """The others have theirs; numbers that are rounded to 0 or 1 are 0 or 1."""
+    reports = {
+        f"steps{steps}": {
+            "mechanism": {"type": "laplace", "domain": "rounded", "steps": steps},
+            "eps0": 1,
+            "answers": "fresh",
+        }
+        for steps in (1, 2)
+    }
+    (tmp_path / "deployment.json").write_text(json.dumps({"reports": reports}))
+    text = " ".join(succeed(*asked, "--claim", "claim.json").stdout.split())
+    [claim] = json.loads((tmp_path / "claim.json").read_text())
+    assert (claim["mechanism"], claim["eps0"], claim["n"]) == ("laplace", 1.0, 20000)
+    plain = sb.compose([(sb.Laplace(1.0).blanket(), 20000, 2)]).epsilon(0.5e-6)
+    assert claim["eps"] == pytest.approx(plain.upper, rel=1e-3)
+    assert claim["eps"] >= plain.lower
+    assert "steps2 has no claim, since verify/verify.py does not define Laplace(" in text
+    assert re.search(r"epsilon = [\d.]+ for all reports but steps2 by basic composition", text)
+
+
 def test_claims_that_the_second_program_cannot_prove_are_refused_at_once(asked, tmp_path):
     for entry in ({"mechanism": {"type": "piecewise"}, "eps0": 1, "answers": "fresh"},):
         (tmp_path / "deployment.json").write_text(json.dumps({"reports": {"speed": entry}}))
         result = run(*asked, "--claim", "claim.json")
         assert result.exit_code == 2
-        assert "--claim needs reports that verify/verify.py defines" in result.stderr
-        assert "got speed: Piecewise" in result.stderr
+        assert "--claim needs a report that verify/verify.py defines" in result.stderr
+        assert "speed: verify/verify.py does not define Piecewise" in result.stderr
         assert not (tmp_path / "claim.json").exists()
 
 

@@ -247,11 +247,6 @@ MISTAKES = [
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
     ("rounds --n 9 --delta 0.1 --eps 1", "m.csv (eps0 = 1.79176) has several pairs of inputs"),
     ("users --delta 0.1 --eps 1 --rounds 2", SEVERAL),
-    (
-        "epsilon --n 9 --delta 0.1 --k-joint 16",
-        "a joint of 16 reports has 153 combinations of inputs that may be the worst, with 4.3e+07 "
-        "components each; at most 2.5e+07 components",
-    ),
     ("epsilon --n 9 --delta 0.1 --k 3", "k is not a parameter of matrix; its parameters are: file"),
 ]
 

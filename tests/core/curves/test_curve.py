@@ -1,8 +1,10 @@
 """Curves: the wiring of a specification to the library, how much is built for it, and its file."""
 
+import copy
 import dataclasses
 import itertools
 import math
+import pickle
 import re
 
 import numpy as np
@@ -375,3 +377,16 @@ def test_other_programs_read_a_curve_as_it_is(written):
     assert tuple(profile.columns) == curves.columns("delta")
     assert profile["eps"].tolist() == [0.1, 0.2]
     assert profile["delta_upper"].gt(0).all()
+
+
+@pytest.mark.parametrize("bound", ["best", "blanket", "clone_closed_form", "basic_composition"])
+def test_a_curve_can_be_pickled_and_copied(bound):
+    """For a pool of processes, or a notebook that keeps its results."""
+    n, rounds = (
+        {"start": 10**5, "stop": 10**6, "points": 2},
+        {"rounds": 2} if "basic" in bound else {},
+    )
+    curve = sb.curve(KRR(k=10, eps0=0.5), bound, n=n, delta=1e-6, **rounds)
+    for copied in (pickle.loads(pickle.dumps(curve)), copy.deepcopy(curve)):
+        assert copied == curve
+        assert copied.specification.bound is curve.specification.bound

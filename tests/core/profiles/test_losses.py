@@ -53,7 +53,7 @@ def test_losses_lie_on_their_sides(data, n, gaps, size):
     orders = found.kind.pairs[0]
     above = found.above()
     below = [found.below(orders), found.below(orders[::-1])]
-    both = found.below_largest()
+    both = found.below_upper()
     exact = shuffles.pair_of(decomposition, n)
     some = st.floats(-1.2, 1.2).map(lambda x: x * float(nodes[-1]))
     places = st.one_of(some, st.sampled_from([*nodes.tolist(), *(-nodes).tolist()]))

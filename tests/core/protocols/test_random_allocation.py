@@ -20,6 +20,9 @@ from shufflebounds.questions.accountant import (
     to_dp_accounting,
     to_renyi_accounting,
 )
+from shufflebounds.questions.cells import LARGEST_RATIO, guess_delta
+from shufflebounds.divergence.engine import divergence
+from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.randomizers.gaussian_cells import (
     NDTR_ERR,
     gaussian_pair,
@@ -305,6 +308,31 @@ def test_estimates_that_overflow(sigma, steps, delta, epochs):
 def test_advantage_against_one_step(sigma):
     enclosure = sb.advantage(sb.RandomAllocation(sigma), n=1)
     assert enclosure.lower <= math.erf(0.5 / sigma / math.sqrt(2.0)) <= enclosure.upper
+
+
+@pytest.mark.parametrize("rtol", [0.03, 0.01, 0.005])
+@pytest.mark.parametrize(("sigma", "steps", "eps"), [(0.3, 12_500, 2.0), (0.4, 1000, 3.0)])
+def test_every_width_of_delta_is_answered(sigma, steps, eps, rtol):
+    """More cells may lie worse, which was the end of the search once; both widths must agree."""
+    epoch = sb.RandomAllocation(sigma)
+    found = sb.delta(epoch, eps=eps, n=steps, rtol=rtol)
+    finer = sb.delta(epoch, eps=eps, n=steps, rtol=0.003)
+    assert found.relative_width <= rtol
+    assert max(found.lower, finer.lower) <= min(found.upper, finer.upper)
+
+
+def test_the_guess_of_delta_is_bracketed():
+    """log δ that falls like ε, not like ε²: guesses by a normal law went to and fro."""
+
+    def ask(delta):
+        # ε = 0.55 at 10⁻⁶ and 2 at 10⁻¹⁶, as of ten epochs of a thousand steps.
+        eps = 0.55 * (-math.log10(delta) / 6.0) ** 1.32
+        return sb.Enclosure(eps, eps)
+
+    for eps in (0.1, 0.55, 1.0, 2.0, 4.0):
+        guess = guess_delta(ask, eps)
+        truth = 10.0 ** (-6.0 * (eps / 0.55) ** (1.0 / 1.32))
+        assert max(guess / truth, truth / guess) < LARGEST_RATIO**2
 
 
 def test_noise_multiplier_meets_its_target():

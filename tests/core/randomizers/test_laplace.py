@@ -12,6 +12,7 @@ from mpmath import mpf
 from scipy.stats import laplace
 
 import shufflebounds as sb
+from shufflebounds.questions.round import affordable_suprema
 
 EPS0 = [0.1, 1.0, 4.0]
 
@@ -237,3 +238,24 @@ def test_no_dataset_of_few_users_exceeds_the_bound_for_rounded_numbers():
 def test_mistakes_are_told_in_a_sentence(given, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         sb.Laplace(**{"eps0": 1.0} | given)
+
+
+@pytest.mark.parametrize(
+    ("steps", "note"),
+    [
+        (1, ""),
+        (2, "For several linked reports"),
+        (3, "Over several rounds"),
+        (None, "Over several"),
+    ],
+)
+def test_a_caveat_is_about_the_steps_that_are_asked_for(steps, note):
+    """The bound for all datasets is tried in the questions that the caveat leaves out."""
+    R = sb.Laplace(1.0, domain="rounded", steps=steps)
+    assert R.caveat.startswith(note)
+    assert bool(R.caveat) == bool(note)
+    assert f"with steps {R.steps}; steps 1 " in R.caveat or not note
+    users = np.array([1e4])
+    is_tried = affordable_suprema(R, users) is not None
+    assert is_tried == (R.steps <= 3)
+    assert (affordable_suprema(sb.Joint([R] * 2), users) is not None) == (R.steps == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from decimal import Decimal
@@ -226,9 +227,15 @@ def test_any_real_numbers_are_taken():
 def test_no_candidates_have_no_worst():
     with pytest.raises(ValueError, match=r"^candidates must be decompositions by name"):
         sb.worst_epsilon(sb.MatrixRandomizer(np.eye(3)), 1000, 1e-6)
-    for of in (sb.worst_epsilon, sb.best_lower_epsilon):
-        with pytest.raises(ValueError, match="at least one decomposition"):
-            of({}, 10, 0.1)
+    with pytest.raises(ValueError, match=r"^pairs must be decompositions by name"):
+        sb.best_lower_epsilon(sb.MatrixRandomizer(np.eye(3)), 1000, 1e-6)
+    for ask in (sb.worst_epsilon, sb.best_lower_epsilon, sb.worst_delta, sb.best_lower_delta):
+        argument = next(iter(inspect.signature(ask).parameters))
+        at = {"delta": 0.1} if "epsilon" in ask.__name__ else {"eps": 0.1}
+        with pytest.raises(ValueError, match=f"^{argument} must hold at least one decomposition"):
+            ask({}, n=10, **at)
+        with pytest.raises(ValueError, match=f"^{argument} must be a Decomposition"):
+            ask({"": None}, n=10, **at)
 
 
 def test_the_matrix_is_a_copy_that_nobody_changes():

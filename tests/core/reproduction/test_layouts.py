@@ -100,6 +100,21 @@ def test_mechanisms_of_other_packages_are_told_apart(monkeypatch):
     assert looks[1] == line_look("blanket", "krr")
 
 
+@pytest.mark.parametrize("order", [("upper", "best"), ("best", "upper")])
+def test_two_bounds_of_one_mechanism_are_told_apart_by_more_than_a_width(order):
+    parts = {"curves": {"upper": {"bound": "blanket"}, "best": {"bound": "best"}}}
+    parts["experiments"] = {
+        name: {"mechanism": name, "regimes": ["low"], "curves": list(order)}
+        for name in ("krr", "blh")
+    }
+    figure = lines(*(("krr", name) for name in order), ("blh", "upper"))
+    shown = [*layout(figure, **parts).lines]
+    assert [line.label.partition(":")[0] for line in shown] == ["10-RR", "10-RR", "BLH"]
+    looks = {(line.look.color, line.look.dashes, line.look.marker) for line in shown}
+    assert len(looks) == 3
+    assert shown[0].look == line_look(parts["curves"][order[0]]["bound"], "krr")
+
+
 def test_the_worked_example_of_the_documentation_adds_a_curve():
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     example = page.partition("### Example: add a curve to a figure\n")[2]

@@ -23,7 +23,7 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
-from shufflebounds.curves.plotting.looks import distinct_look, line_look, unproven
+from shufflebounds.curves.plotting.looks import Look, distinct_look, line_look, unproven
 from shufflebounds.curves.plotting.texts import equations, number
 from shufflebounds.curves.storage import CurveName
 
@@ -296,11 +296,15 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     has_one = len({curve.name.experiment for curve in curves}) == 1
     has_one_bound = len({curve.specification.bound.name for curve in curves}) == 1
     lines, counts = [], Counter[tuple[str, str]]()
+    bounds: dict[Look, list[str]] = {}
     for curve in curves:
         bound, mechanism = curve.specification.bound, curve.specification.reports.mechanism.type
         name = curve.name.experiment + ("" if has_one_bound else f", {bound.label}")
-        variant = counts[bound.name, mechanism]
-        look = line_look(bound.name, "" if has_one else mechanism, variant)
+        variant, family = counts[bound.name, mechanism], "" if has_one else mechanism
+        # Two bounds of a mechanism may differ by their widths alone, which is not enough.
+        alike = bounds.setdefault(replace(line_look(bound.name, family), width=0.0), [])
+        alike += [] if bound.name in alike else [bound.name]
+        look = line_look(bound.name, family, variant + alike.index(bound.name))
         look = distinct_look(look, variant, has_dashes=has_one_bound)
         lines.append(Line(bound.label if has_one else name, look, curve.name))
         counts[bound.name, mechanism] += 1

@@ -151,6 +151,20 @@ def test_computed_curves_are_divided_by_the_lower_bound_among_them():
     assert len(of_computed(curves[:1], "3-RR").rows) == 1
 
 
+def test_two_bounds_of_each_mechanism_are_told_apart_by_more_than_a_width():
+    curves = [
+        compute(
+            CurveName(f"{k}-RR", "", name),
+            specification(mechanism={"type": "krr", "k": k}, bound=name),
+        )
+        for k in (3, 4)
+        for name in ("best", "blanket")
+    ]
+    [view, *_] = of_computed(curves, "both").views
+    looks = {(line.look.color, line.look.dashes, line.look.marker) for line, _ in view.lines}
+    assert len(looks) == 4
+
+
 def test_a_trade_off_is_drawn_against_a_guess():
     def half(rate):
         """Of an attack that is right in half of all cases and guesses otherwise."""
