@@ -64,9 +64,9 @@ def untried_bound(deployment: Scenario) -> list[str]:
         return []
     if not deployment.has_blanket:
         return [
-            f"{deployment.sample.label} has too many pairs of inputs to compare, so the stronger clone, "
-            "which needs only eps0, stands for the blanket. The best proven bound may be larger "
-            "than necessary."
+            f"{deployment.sample.label} has too many pairs of inputs to compare, so the stronger "
+            "clone, which needs only eps0, stands for the blanket. The best proven bound may be "
+            "larger than necessary."
         ]
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
