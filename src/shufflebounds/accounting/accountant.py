@@ -22,8 +22,9 @@ from shufflebounds.core.decomposition import Decomposition, require
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
+from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.losses import Losses, losses_above
-from shufflebounds.profiles.renyi import RenyiPair
+from shufflebounds.profiles.renyi import renyi_bounds
 from shufflebounds.randomizers.base import Randomizer
 
 # Relative width of ε of the losses that are converted to dp_accounting.
@@ -330,7 +331,8 @@ def to_renyi_accounting(
         raise ValueError("orders must be one or more, got none")
     total = np.zeros(alpha.shape)
     for round_ in composed.rounds:
-        ends = [RenyiPair(part, round_.n).bounds(alpha, 1e-3)[1] for part in round_.decompositions]
+        intervals = [pair(part, round_.users) for part in round_.decompositions]
+        ends = [renyi_bounds(interval, alpha, 1e-3)[1] for interval in intervals]
         total += round_.times * np.max(ends, axis=0)
     return alpha, total * (1.0 + 4.0 * U * (1 + len(composed.rounds)))
 

@@ -7,7 +7,6 @@ proves both ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
 from typing import overload
 
 import numpy as np
@@ -24,25 +23,17 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.work import enclosed_so_far, limited
+from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.direction import largest_loss
-from shufflebounds.profiles.mechanism import lower_bound
-from shufflebounds.profiles.renyi import (
-    ROUNDING_LOSS,
-    RenyiPair,
-    bound_by_largest_loss,
-)
-from shufflebounds.profiles.renyi_datasets import all_datasets_upper
+from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.mechanism import Parts, interval_of
+from shufflebounds.profiles.renyi import Renyi
+from shufflebounds.profiles.renyi_pairs import ROUNDING_LOSS, RenyiPairs, bound_by_largest_loss
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.randomizers.base import Randomizer, require_mechanism
 
 # Relative width of a divergence if the caller does not state one.
 DEFAULT_RTOL = 2e-3
-# Relative width to which several decompositions are computed first, to sort some of them out.
-COARSE_RTOL = 0.1
-# Number of datasets that are tried of either kind: the first in order, and those of largest loss.
-DATASETS_OF_EITHER_KIND = 16
 # Orders at which the bound for all datasets is converted to ε: α − 1 in units of that of the best
 # order of the lower end.
 ORDER_RATIOS = (0.9, 1.0, 1.1)
@@ -133,28 +124,23 @@ def renyi(
     times = validation.rounds(rounds)
     orders = np.array(checked("order", order, validation.order))
 
-    simple_upper = _simple_upper(decomposition, n, orders, goal)
-
     def enclosure_by_simple_bound() -> Enclosure | Enclosures:
-        high = times * simple_upper * (1.0 + 2.0 * U)
+        with budget(RESERVE):
+            high = times * _simple_upper(decomposition, n, orders) * (1.0 + 2.0 * U)
         enclosures = Enclosures(np.zeros(orders.shape), high)
         return enclosures if is_array_like(order) else enclosures[0]
 
+    parts = Parts.of(decomposition)
     with enclosed_so_far(enclosure_by_simple_bound):
-        if isinstance(decomposition, Randomizer):
-            ends, widths = _mechanism_divergences(decomposition, n, orders, goal)
-            upper = np.minimum(ends[1], simple_upper)
-            ends = np.minimum(ends[0], upper), upper
-            parts: Collection[Decomposition] = decomposition.blankets().values()
-        else:
-            ends, parts = RenyiPair(decomposition, n).bounds(orders, goal), [decomposition]
-            widths = Enclosures(*ends).relative_width
+        *ends, widths = Renyi(parts.interval(np.array([float(n)]))).bounds(orders, goal)
+    if parts.decomposition is not None:
+        widths = Enclosures(*ends).relative_width
     low, high = (times * end for end in ends)
     if times > 1:
         low, high = low * (1.0 - 2.0 * U), high * (1.0 + 2.0 * U)
     divergences = Enclosures(low, high)
     answer = divergences if is_array_like(order) else divergences[0]
-    is_width_promised = rtol is not None or all(part.is_finite() for part in parts)
+    is_width_promised = rtol is not None or all(part.is_finite() for part in parts.above)
     for i in np.flatnonzero(widths > goal) if is_width_promised else ():
         # Two inputs that may be the same up to rounding have no relative width.
         if low[i] > 0.0 or high[i] > times * orders[i] * ROUNDING_LOSS**2:
@@ -227,7 +213,7 @@ def renyi_epsilon(
 
     if isinstance(decomposition, Randomizer):
         return _mechanism_epsilon(decomposition, n, delta, times, goal)
-    eps = _converted([decomposition], n, delta, times, goal).epsilon
+    eps = _converted(_divergences(decomposition, n), delta, times, goal).epsilon
     is_width_promised = rtol is not None or decomposition.is_finite()
     if is_width_promised and eps.relative_width > goal and eps.upper > 0.0:
         raise PrecisionError(
@@ -249,34 +235,33 @@ def _require_shuffle(subject: object) -> None:
     require_mechanism(subject)
 
 
-def _simple_upper(
-    subject: Decomposition | Randomizer, n: int, orders: FloatArray, goal: float
-) -> FloatArray:
+def _divergences(decomposition: Decomposition, n: int) -> Renyi:
+    """Return the divergences of a decomposition for n users."""
+    return Renyi(pair(decomposition, np.array([float(n)])))
+
+
+def _simple_upper(subject: Decomposition | Randomizer, n: int, orders: FloatArray) -> FloatArray:
     """Return an upper bound of the divergence at orders (O,) that takes milliseconds.
 
     It is that of the stronger clone of a randomizer, or rests on the largest loss.
     """
     if isinstance(subject, Decomposition):
-        return bound_by_largest_loss(RenyiPair(subject, n).end, orders)
+        return bound_by_largest_loss(_divergences(subject, n).largest_loss[1], orders)
     simple = subject.simple_bound()
     if simple is None:
         return np.full(orders.shape, np.inf)
-    return RenyiPair(simple, n).bounds(orders, goal)[1]
+    return _divergences(simple, n).bounds(orders, DEFAULT_RTOL).upper
 
 
-def _converted(
-    decompositions: Iterable[Decomposition], n: int, delta: float, rounds: int, goal: float
-) -> Conversion:
-    """Return the ε that the largest divergences of the decompositions give, at any order."""
-    pairs = [RenyiPair(decomposition, n) for decomposition in decompositions]
+def _converted(pairs: Renyi | RenyiPairs, delta: float, rounds: int, goal: float) -> Conversion:
+    """Return the ε that divergences give, at any order."""
 
     def divergences(orders: FloatArray, rtol: float) -> tuple[FloatArray, FloatArray]:
-        low, high = _largest_bounds(pairs, orders, rtol)
+        low, high = pairs.bounds(orders, rtol)[:2]
         return rounds * low * (1.0 - 2.0 * U), rounds * high * (1.0 + 2.0 * U)
 
     # The divergence of order ∞ needs no conversion.
-    losses = [pair.largest_loss() for pair in pairs]
-    low, high = (rounds * max(ends) for ends in zip(*losses, strict=True))
+    low, high = (rounds * loss for loss in pairs.largest_loss)
 
     def no_larger_than_losses(by_orders: Enclosure) -> Enclosure:
         upper = min(by_orders.upper, high * (1.0 + 2.0 * U))
@@ -289,90 +274,27 @@ def _converted(
     return Conversion(no_larger_than_losses(eps), order)
 
 
-def _mechanism_divergences(
-    randomizer: Randomizer, n: int, orders: FloatArray, goal: float
-) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
-    """Return bounds of the mechanism's divergence at orders (O,), and a relative width.
-
-    The lower bound is the largest of specific datasets, and the upper one that of the blankets or
-    of all datasets. The width is the larger one to which blankets and datasets were computed.
-    """
-    blankets = [RenyiPair(blanket, n) for blanket in randomizer.blankets().values()]
-    by_blankets = Enclosures(*_largest_bounds(blankets, orders, goal))
-    datasets = [RenyiPair(dataset, n) for dataset in _datasets_to_try(randomizer)]
-    by_datasets = Enclosures(*_largest_bounds(datasets, orders, goal))
-    width = np.maximum(by_datasets.relative_width, by_blankets.relative_width)
-    upper = by_blankets.upper
-    if (upper > by_datasets.upper * (1.0 + goal)).any():
-        upper = np.minimum(upper, _all_datasets_bound(randomizer, n, orders, goal))
-    return (np.minimum(by_datasets.lower, upper), upper), width
-
-
-def _all_datasets_bound(
-    randomizer: Randomizer, n: int, orders: FloatArray, goal: float
-) -> FloatArray:
-    """Return upper bounds of the divergence of any two datasets, (O,); inf without a bound."""
-    crowds = randomizer.crowds()
-    if not crowds:
-        return np.full(orders.shape, np.inf)
-    lower = lower_bound(randomizer.known_datasets(), np.array([float(n)]))
-    blankets = list(randomizer.blankets().values())
-    return all_datasets_upper(crowds, blankets, lower, n, orders, goal)
-
-
 def _mechanism_epsilon(
     randomizer: Randomizer, n: int, delta: float, rounds: int, goal: float
 ) -> Enclosure:
     """Return the ε of specific datasets, and the smallest one that is proven for all."""
+    divergences = Renyi(interval_of(randomizer, np.array([float(n)])))
     simple, lower, upper = randomizer.simple_bound(), 0.0, math.inf
-    losses = [RenyiPair(blanket, n).largest_loss() for blanket in randomizer.blankets().values()]
+    losses = [_divergences(x, n).largest_loss for x in randomizer.blankets().values()]
     if simple is None and all(low < high == math.inf for low, high in losses):
         raise ValueError(
             "decomposition must have bounded losses, since upper bounds count rare losses as "
             f"infinite, got {randomizer!r}; give it a clamp, or ask epsilon or delta"
         )
     if simple is not None:
-        upper = _converted([simple], n, delta, rounds, goal).epsilon.upper
+        upper = _converted(_divergences(simple, n), delta, rounds, goal).epsilon.upper
     with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
-        # Upper ends of datasets bound nothing.
-        datasets = [pair.bounds()[0] for pair in _datasets_to_try(randomizer)]
-        by_datasets, order = _converted(datasets, n, delta, rounds, goal)
+        by_datasets, order = _converted(divergences.lower, delta, rounds, goal)
         lower = by_datasets.lower
         orders = 1.0 + (order - 1.0) * np.array(ORDER_RATIOS)
         orders = np.clip(orders, SMALLEST_ORDER, LARGEST_ORDER)
-        divergences = _all_datasets_bound(randomizer, n, orders, goal)
-        upper = min(upper, epsilon_of_orders(orders, divergences, delta, rounds=rounds))
+        suprema = divergences.all_datasets(orders, goal)
+        upper = min(upper, epsilon_of_orders(orders, suprema, delta, rounds=rounds))
         if upper > lower * (1.0 + 2.0 * goal):
-            blankets = randomizer.blankets().values()
-            upper = min(upper, _converted(blankets, n, delta, rounds, goal).epsilon.upper)
+            upper = min(upper, _converted(divergences.blankets, delta, rounds, goal).epsilon.upper)
     return Enclosure(min(lower, upper), upper)
-
-
-def _datasets_to_try(randomizer: Randomizer) -> list[Decomposition]:
-    """Return the randomizer's datasets; of many, the first ones and those of the largest losses."""
-    datasets = list(randomizer.known_datasets().values())
-    count = DATASETS_OF_EITHER_KIND
-    if len(datasets) <= 2 * count:
-        return datasets
-    losses = [max(largest_loss(inner)[0] for inner, _ in pair.directions) for pair in datasets]
-    ranked = sorted(range(count, len(datasets)), key=lambda i: -losses[i])
-    return datasets[:count] + [datasets[i] for i in ranked[:count]]
-
-
-def _largest_bounds(
-    pairs: Sequence[RenyiPair], orders: FloatArray, goal: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return bounds of the largest divergence of the pairs at orders (O,).
-
-    Several are computed coarsely first, and to the goal only if they may have the largest one.
-    """
-    if len(pairs) == 1:
-        return pairs[0].bounds(orders, goal)
-    bounds = [pair.bounds(orders, COARSE_RTOL) for pair in pairs]
-    low, high = (np.max(ends, axis=0) for ends in zip(*bounds, strict=True))
-    precise_high = np.zeros(orders.shape)
-    ranked = sorted(zip(pairs, bounds, strict=True), key=lambda x: -float(x[1][1][0]))
-    for pair, ends in ranked:
-        pair_low, pair_high = pair.bounds(orders, goal) if (ends[1] > low).any() else ends
-        low, precise_high = np.maximum(low, pair_low), np.maximum(precise_high, pair_high)
-    return low, np.minimum(high, precise_high)

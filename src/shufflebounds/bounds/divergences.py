@@ -32,7 +32,7 @@ from shufflebounds.core.work import BUDGET, budget
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max
-from shufflebounds.profiles.renyi import RenyiPair
+from shufflebounds.profiles.renyi import Renyi
 from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 
 # Largest number of pairs that are all computed, and of dataset pairs that are composed for a lower
@@ -344,7 +344,7 @@ class _RenyiCache:
 
     def __init__(self, pairs_of: PairsOf) -> None:
         self._pairs_of = pairs_of
-        self._pairs: dict[tuple[Protocol, int], list[RenyiPair]] = {}
+        self._pairs: dict[tuple[Protocol, int], list[Renyi]] = {}
         self._bounds: dict[tuple[Protocol, int, float, float], tuple[float, float]] = {}
 
     def sums(
@@ -365,13 +365,14 @@ class _RenyiCache:
         protocol, draws = part.protocol, part.protocol.draws(part.n)
         if (protocol, draws) not in self._pairs:
             self._pairs[protocol, draws] = [
-                RenyiPair(pair.decomposition, draws) for pair in self._pairs_of(protocol)
+                Renyi(pair(x.decomposition, np.array([float(draws)])))
+                for x in self._pairs_of(protocol)
             ]
         keys = [(protocol, draws, order, rtol) for order in orders.tolist()]
         new_keys = [key for key in keys if key not in self._bounds]
         if new_keys:
             new_orders = np.array([order for _, _, order, _ in new_keys])
-            bounds = [pair.bounds(new_orders, rtol) for pair in self._pairs[protocol, draws]]
+            bounds = [x.bounds(new_orders, rtol) for x in self._pairs[protocol, draws]]
             low, high = (np.max([ends[i] for ends in bounds], axis=0).tolist() for i in (0, 1))
             self._bounds.update(zip(new_keys, zip(low, high, strict=True), strict=True))
         low, high = np.array([self._bounds[key] for key in keys]).T

@@ -167,6 +167,35 @@ def _sums_by_order(orders: FloatArray, size: int, terms: Terms) -> FloatArray:
     return np.concatenate(parts)
 
 
+def log_polygon_terms(
+    eps: FloatArray, logs: FloatArray, orders: FloatArray, side: float, *, reverse: bool
+) -> FloatArray:
+    """Return logs of terms whose sum is the share of a curve in E[φ(P/Q)], (O, 2K).
+
+    The curve is a polygon through the points (e^ε, e^`logs`), shape (K + 1,) each, `eps` ascending,
+    with `orders` of shape (O,). Its share is α(α − 1) ∫ y^{α−2} h(y) dy, or that with y^{−α−1} for
+    the curve of the reverse order of P and Q. Each term is rounded to `side`, 1 or −1. The first K
+    terms are those of the heights at the beginning of each cell, the others those at its end.
+    """
+    alpha, widths, begin = orders[:, None], np.diff(eps), eps[:-1]
+    first = log_rise(alpha, widths)
+    last = log_fall(alpha, widths) + alpha * widths
+    start = (alpha - 1.0) * begin - (widths + np.log(-np.expm1(-widths)))
+    if reverse:
+        # The powers of y are those of the order 1 − α.
+        first, last = last - (alpha - 1.0) * widths, first - alpha * widths
+        start = -alpha * begin - (widths + np.log(-np.expm1(-widths)))
+    terms = np.concatenate([first + start + logs[:-1], last + start + logs[1:]], axis=1)
+    sizes = np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite(np.append(logs[:-1], logs[1:]))
+    return np.asarray(terms + side * (8192.0 + sizes + 8.0 * finite(terms)) * U)
+
+
+def log_total(logs: FloatArray, side: float) -> FloatArray:
+    """Return log Σ e^x along the last axis, moved to `side`, 1 or −1, by more than its rounding."""
+    total = log_sum(logs)
+    return np.asarray(total + side * (2.0 * logs.shape[-1] + 64.0 + 8.0 * finite(total)) * U)
+
+
 def log_sum(logs: FloatArray) -> FloatArray:
     """Return log Σ e^x along the last axis, −inf for an empty sum."""
     top = np.max(logs, axis=-1, keepdims=True, initial=-np.inf)

@@ -1,0 +1,326 @@
+"""Polygons above and below the curves of a pair of datasets, whose heights are logarithms.
+
+H(x) = D(P‖xQ) is convex, and E_Q[(P/Q)^α] − 1 is an integral of H and of the curve of the reverse
+order with positive weights (`divergence.moments`). High orders rest on H far below the smallest
+float, so that all heights are logarithms. Proofs: docs/proofs/renyi.md, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
+from shufflebounds.divergence.law import U
+from shufflebounds.divergence.moments import (
+    finite,
+    log1p_exp,
+    log_polygon_terms,
+    log_sum,
+    log_total,
+)
+
+# Largest distance of a vertex from the beginning of its cell, as a share of the cell's width.
+FARTHEST_VERTEX = 0.999
+# Share by which a polygon ends before its line is certain to be at 0.
+END_MARGIN = 1e-6
+# A bound of the relative error of e^{x − y} for logarithms with |x − y| < 746, and of the sums and
+# products that lines are made of.
+EXPONENTIAL_ERR = 2.0**-40
+# Smallest lower bound, in units of the one before, that lines use: smaller floats lose precision.
+SMALLEST_HEIGHT = 1e-290
+# Share of the requested width that is left to the widths of the cells.
+CELLS_SHARE = 0.75
+# Share of the requested width for the enclosures of the curves at the nodes.
+NODE_SHARE = 0.1
+# Largest logarithm of the ratio of both bounds of E − 1 that cells may leave.
+LARGEST_SHARE = 30.0
+# Largest relative width of a curve that is aimed at at a node.
+WIDEST = 1e-2
+# Fewest pieces of a cell: two cells are joined at most.
+FEWEST_PIECES = 0.5
+# Most pieces into which a cell is cut at once.
+MAX_PIECES = 8
+# Largest logarithm of a cell's gap, in units of what is allowed, that counts for other cells.
+LARGEST_EXCESS = 6.0
+# Distance of the logarithms of both bounds of E − 1 from which on the lower one does not count.
+FARTHEST_LOWER = 60.0
+# Smallest width of a cell that is cut, as a share of its ε: a kink needs room.
+SMALLEST_CELL = 1e-9
+# Most nodes of a pair.
+MAX_NODES = 12_000
+# Share of the width that a choice of nodes may leave for another one to be made.
+MAX_REMAINING_SHARE = 0.8
+
+Bounds = tuple[FloatArray, FloatArray]
+# Bounds of the log of each curve at ε, given the relative widths to aim at, (P,) each.
+Curves = Callable[[FloatArray, FloatArray], list[Bounds]]
+
+
+@dataclass(eq=False)
+class Polygons:
+    """Bounds of the logs of each order's curve of a pair at ``nodes``, (K + 1,), from 0 to the end.
+
+    There is one curve if both orders have the same. All are 0 at the last node. ``bounds`` are
+    pairs of arrays (K + 1,), and ``aims`` the widths that they aimed at.
+    """
+
+    curves: Curves
+    nodes: FloatArray = field(default_factory=lambda: np.empty(0))
+    aims: FloatArray = field(default_factory=lambda: np.empty(0))
+    bounds: list[Bounds] = field(default_factory=list)
+
+    @staticmethod
+    def of(curves: Curves, nodes: FloatArray) -> Polygons:
+        """Return rough bounds of curves at first nodes."""
+        polygons = Polygons(curves)
+        polygons.add(nodes, np.full(nodes.shape, WIDEST))
+        return polygons
+
+    def moments(self, orders: FloatArray) -> Bounds:
+        """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders of the pair, (O,)."""
+        high = larger_order([(self.nodes, high) for _, high in self.bounds], orders, 1.0)
+        polygons = []
+        for (low, _), (vertices, logs) in zip(self.bounds, self._vertices(), strict=True):
+            if vertices.size and vertices[0] > 0.0:
+                vertices, logs = np.append(0.0, vertices), np.append(low[0], logs)
+            polygons.append((vertices, np.minimum.accumulate(logs)))
+        return np.minimum(larger_order(polygons, orders, -1.0), high), high
+
+    def refine(self, orders: FloatArray, goal: float, most: int, factor: float = 1.0) -> Bounds:
+        """Return the `moments` at orders, at most `most` times adding nodes before.
+
+        Nodes are added until the relative widths of the divergences are at most `goal`, or until
+        that does not help.
+        """
+        last_width = np.inf
+        for choice in range(most + 1):
+            low, high = self.moments(orders)
+            with np.errstate(invalid="ignore"):
+                widths = np.nan_to_num(1.0 - log1p_exp(low) / log1p_exp(high))
+            is_open, width = widths > goal, float(widths.max())
+            is_stuck = choice > 2 and width > MAX_REMAINING_SHARE * last_width
+            if not is_open.any() or is_stuck or choice == most or self.nodes.size > MAX_NODES:
+                break
+            last_width = width
+            spend(1e6 + 1e3 * self.nodes.size * orders.size)
+            with np.errstate(all="ignore"):
+                aim = goal * factor ** (choice + 1)
+                nodes, aims = self._finer(orders[is_open], low[is_open], high[is_open], aim)
+            if not nodes.size:
+                break
+            self.add(nodes, aims)
+        return low, high
+
+    def _vertices(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Return the `vertices_below` of each curve."""
+        return [
+            vertices_below(self.nodes, low, high, float(reverse[1]))
+            for (low, high), (_, reverse) in zip(self.bounds, reversed(self.bounds), strict=True)
+        ]
+
+    def _finer(
+        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return nodes to enclose the curves at, and the widths to aim at there."""
+        counts = np.append(0.0, np.cumsum(self._pieces(orders, low, high, goal)))
+        new = cut(self.nodes, self.nodes, counts)
+        # Curves are enclosed anew at old nodes if finer bounds matter.
+        aims = self.finest_aims(orders, low, high, goal)
+        old = self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
+        nodes = np.append(old, new)
+        return nodes, np.interp(nodes, self.nodes, aims)
+
+    def _pieces(
+        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
+    ) -> FloatArray:
+        """Return into how many pieces each cell should be cut, (K,); below 1 it is narrow enough.
+
+        A cell's gap falls with the square of that number. The fewest pieces with a given sum of
+        gaps grow with the cubic root of a cell's.
+        """
+        gaps = self._log_gaps(orders)
+        total = high + np.log(-np.expm1(low - high)) - log_sum(gaps)
+        gaps += total[:, None] - log_allowed(low, high, CELLS_SHARE * goal)
+        roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
+        pieces = (roots * np.sqrt(roots.sum(axis=1, keepdims=True))).max(axis=0)
+        return np.clip(pieces, FEWEST_PIECES, MAX_PIECES)
+
+    def plan(
+        self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return nodes within the cells of others, and the widths to aim at there.
+
+        `moments` are those at orders, (O,).
+        """
+        with np.errstate(all="ignore"):
+            counts = np.append(0.0, np.cumsum(self._pieces(orders, *moments, goal)))
+            aims = self.finest_aims(orders, *moments, goal)
+        new = cut(nodes, self.nodes, counts)
+        return new, np.interp(new, self.nodes, aims)
+
+    def finest_aims(
+        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
+    ) -> FloatArray:
+        """Return the relative widths of the curves at the nodes that a `goal` needs, (K + 1,).
+
+        `low` and `high` are the moments at orders, (O,).
+        """
+        heights = np.max([high for _, high in self.bounds], axis=0)
+        effects = log_effects(self.nodes, orders) - log_allowed(low, high, goal)
+        shares = np.exp(np.clip(effects + heights, -600.0, 600.0))
+        total = shares.sum(axis=1, keepdims=True)
+        aims = 0.5 * NODE_SHARE * (1.0 / total + 1.0 / (self.nodes.size * shares))
+        return np.clip(aims.min(axis=0), 1e-10, WIDEST)
+
+    def _log_gaps(self, orders: FloatArray) -> FloatArray:
+        """Return logs of what is between a cell's chord and the lines below it, of E − 1, (O, K).
+
+        That is a triangle above each vertex. Where no line is known, the chord counts.
+        """
+        widths = np.diff(self.nodes)
+        middles = self.nodes[:-1] + 0.5 * widths
+        heights, vertices = np.full(widths.shape, -np.inf), middles
+        for (_, high), (inner, logs) in zip(self.bounds, self._vertices(), strict=True):
+            size = inner.size
+            vertices = np.append(inner, middles[size:])
+            share = np.expm1(vertices - self.nodes[:-1]) / np.expm1(widths)
+            chord = 1.0 - share + share * np.exp(high[1:] - high[:-1])
+            floor = np.append(np.exp(logs - high[:size]), np.zeros(widths.size - size))
+            gaps = high[:-1] + np.log(np.maximum(chord - floor, 0.0))
+            heights = np.maximum(heights, np.nan_to_num(gaps, nan=-np.inf))
+        room = (1.0 - FARTHEST_VERTEX) * widths
+        eps, logs = np.repeat(self.nodes, 2)[:-1], np.full(2 * widths.size + 1, -np.inf)
+        eps[1::2], logs[1::2] = np.clip(vertices, eps[:-1:2] + room, eps[2::2] - room), heights
+        terms = np.concatenate(
+            [log_polygon_terms(eps, logs, orders, 0.0, reverse=x) for x in (False, True)], axis=1
+        )
+        cells = terms.reshape(orders.size, 4, -1, 2).swapaxes(1, 2)
+        return log_sum(cells.reshape(orders.size, -1, 8))
+
+    def add(self, nodes: FloatArray, aims: FloatArray) -> None:
+        """Enclose the curves at nodes, which may be old ones."""
+        places, rows = np.unique(np.append(self.nodes, nodes), return_inverse=True)
+        known = self.bounds or [(self.nodes, self.nodes)] * 2
+        new_bounds = []
+        for ends in zip(known, self.curves(nodes, aims), strict=False):
+            lows, highs = (np.concatenate(x) for x in zip(*ends, strict=True))
+            low, high = np.full(places.shape, -np.inf), np.zeros(places.shape)
+            np.maximum.at(low, rows, lows)
+            np.minimum.at(high, rows, highs)
+            # D falls.
+            low = np.maximum.accumulate(low[::-1])[::-1]
+            new_bounds.append((low, np.minimum.accumulate(high)))
+        self.bounds = new_bounds
+        aims = np.append(self.aims, aims)
+        self.nodes, self.aims = places, np.full(places.shape, np.inf)
+        np.minimum.at(self.aims, rows, aims)
+
+
+def cut(nodes: FloatArray, eps: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return places between `nodes` that cut each cell into equal numbers of pieces.
+
+    The number of pieces from 0 to each ε is a polygon through `counts`, (K + 1,).
+    """
+    places = np.interp(nodes, eps, counts)
+    pieces = np.minimum(np.ceil(np.diff(places) - 0.1), MAX_NODES)
+    pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
+    new = [
+        np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
+        for i in np.flatnonzero(pieces > 1.0)
+    ]
+    return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, eps), nodes)
+
+
+def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
+    """Return logs of the width of E − 1 that a relative width of the divergence allows, (O, 1).
+
+    `low` and `high` are bounds of log(E − 1), (O,).
+    """
+    logs = np.maximum(low, high - FARTHEST_LOWER)
+    share = np.minimum(goal * log1p_exp(logs) * (1.0 + np.exp(-logs)), LARGEST_SHARE)
+    return np.asarray(logs + np.log(np.expm1(share)))[:, None]
+
+
+def log_effects(eps: FloatArray, orders: FloatArray) -> FloatArray:
+    """Return logs of what a height of 1 of both curves at one ε adds to E − 1, (O, K + 1)."""
+    empty = np.full((orders.size, 1), -np.inf)
+    effects = np.full((orders.size, eps.size), -np.inf)
+    for reverse in (False, True):
+        terms = log_polygon_terms(eps, np.zeros(eps.shape), orders, 0.0, reverse=reverse)
+        first, last = np.split(terms, 2, axis=1)
+        cells = np.logaddexp(np.append(first, empty, axis=1), np.append(empty, last, axis=1))
+        effects = np.logaddexp(effects, cells)
+    return effects
+
+
+def larger_order(
+    polygons: Sequence[tuple[FloatArray, FloatArray]], orders: FloatArray, side: float
+) -> FloatArray:
+    """Return log(E[(P/Q)^α] − 1) at orders (O,), the larger one of both orders of a pair.
+
+    `polygons` are (ε, logs of heights) for each order, and the result is rounded to `side`.
+    """
+    moments = []
+    for (eps, logs), (reverse_eps, reverse_logs) in zip(polygons, reversed(polygons), strict=True):
+        forward = log_polygon_terms(eps, logs, orders, side, reverse=False)
+        backward = log_polygon_terms(reverse_eps, reverse_logs, orders, side, reverse=True)
+        moments.append(log_total(np.concatenate([forward, backward], axis=1), side))
+    return np.asarray(np.max(moments, axis=0))
+
+
+def vertices_below(
+    eps: FloatArray, log_lower: FloatArray, log_upper: FloatArray, log_reverse: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return a vertex in each of the first cells, and the log of a height below both lines there.
+
+    The curve is convex, and its log has the bounds `log_lower`, which falls, and `log_upper` at
+    `eps`, (K + 1,). `log_reverse` is an upper bound of the log of the reverse order's curve at the
+    second ε. The last vertex has the height 0. There are none if nothing is known to be positive.
+    """
+    size = int(np.count_nonzero(log_lower > -np.inf))
+    if size == 0 or eps.size < 3:
+        return np.empty(0), np.empty(0)
+    widths, begin = np.diff(eps)[:size], eps[:size]
+    scale = log_lower[:size]
+    with np.errstate(all="ignore"):
+        # The units are the lower bound, and x, at the beginning of each cell.
+        stop = np.append(np.exp(log_lower[1:size] - scale[:-1]), 0.0) * (1.0 - EXPONENTIAL_ERR)
+        stop = np.where(stop > SMALLEST_HEIGHT, stop, 0.0)
+        before = np.exp(np.append(log_reverse - widths[0], log_upper[: size - 1]) - scale)
+        after = np.exp(np.append(log_upper[2:], -np.inf)[:size] - scale)
+        before, after = before * (1.0 + EXPONENTIAL_ERR), after * (1.0 + EXPONENTIAL_ERR)
+        fall = (before - 1.0) / -np.expm1(-np.append(widths[0], widths[:-1]))
+        # At x = 1 the line bounds H(x) − 1 + x.
+        fall[0] += np.exp(-scale[0]) * (1.0 + EXPONENTIAL_ERR)
+        fall_size = np.abs(fall) + (before + 1.0) / -np.expm1(-np.append(widths[0], widths[:-1]))
+        fall = np.maximum(fall + EXPONENTIAL_ERR * fall_size, 0.0)
+        next_widths = np.append(np.diff(eps)[1:], np.inf)[:size]
+        rise = (stop - after) / np.expm1(next_widths)
+        rise = np.maximum(rise - EXPONENTIAL_ERR * (stop + after) / np.expm1(next_widths), 0.0)
+        rise[-1] = 0.0
+        inward = -np.expm1(-widths)
+        growth = (1.0 - stop - rise * inward) / (fall - rise * (1.0 - inward))
+        distance = np.nan_to_num(np.log1p(growth)) * (1.0 - END_MARGIN)
+        vertex = begin + np.clip(distance, 0.0, FARTHEST_VERTEX * widths)
+
+        def heights(vertex: FloatArray) -> FloatArray:
+            drop = np.where(vertex > begin, fall * np.expm1(vertex - begin), 0.0)
+            lift = rise * -np.expm1(vertex - eps[1 : size + 1])
+            first = scale + np.log(1.0 - drop - EXPONENTIAL_ERR * (1.0 + drop))
+            second = scale + np.log((stop + lift) * (1.0 - EXPONENTIAL_ERR))
+            # The second line does not rise with x.
+            second = np.maximum(second, log_lower[1 : size + 1])
+            return np.minimum(first, second)
+
+        logs = heights(vertex)
+        # A line that falls too steeply says nothing; the other one holds in the whole cell.
+        is_useless = ~(logs >= log_lower[1 : size + 1] - 1.0)
+        vertex = np.where(is_useless, begin, vertex)
+        logs = np.where(is_useless, heights(begin), logs)
+    logs -= (16.0 + 8.0 * finite(logs)) * U
+    logs[-1] = -np.inf
+    return vertex, np.where(np.isnan(logs), -np.inf, logs)
