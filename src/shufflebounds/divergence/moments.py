@@ -178,14 +178,17 @@ def log_polygon_terms(
     terms are those of the heights at the beginning of each cell, the others those at its end.
     """
     alpha, widths, begin = orders[:, None], np.diff(eps), eps[:-1]
-    first = log_rise(alpha, widths)
-    last = log_fall(alpha, widths) + alpha * widths
-    start = (alpha - 1.0) * begin - (widths + np.log(-np.expm1(-widths)))
+    is_empty = widths <= 0.0
+    widths = np.where(is_empty, 1.0, widths)
+    first, last = log_rise(alpha, widths), log_fall(alpha, widths) + alpha * widths
+    start = (alpha - 1.0) * begin
     if reverse:
         # The powers of y are those of the order 1 − α.
         first, last = last - (alpha - 1.0) * widths, first - alpha * widths
-        start = -alpha * begin - (widths + np.log(-np.expm1(-widths)))
+        start = -alpha * begin
+    start = start - (widths + np.log(-np.expm1(-widths)))
     terms = np.concatenate([first + start + logs[:-1], last + start + logs[1:]], axis=1)
+    terms[:, np.tile(is_empty, 2)] = -np.inf
     sizes = np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite(np.append(logs[:-1], logs[1:]))
     return np.asarray(terms + side * (8192.0 + sizes + 8.0 * finite(terms)) * U)
 

@@ -33,11 +33,11 @@ EXPONENTIAL_ERR = 2.0**-40
 # Smallest lower bound, in units of the one before, that lines use: smaller floats lose precision.
 SMALLEST_HEIGHT = 1e-290
 # Share of the requested width that is left to the widths of the cells.
-CELLS_SHARE = 0.75
+CELLS_SHARE = 0.7
 # Share of the requested width for the enclosures of the curves at the nodes.
 NODE_SHARE = 0.1
 # Largest logarithm of the ratio of both bounds of E − 1 that cells may leave.
-LARGEST_SHARE = 30.0
+LARGEST_ALLOWED = 30.0
 # Largest relative width of a curve that is aimed at at a node.
 WIDEST = 1e-2
 # Fewest pieces of a cell: two cells are joined at most.
@@ -83,12 +83,7 @@ class Polygons:
     def moments(self, orders: FloatArray) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders of the pair, (O,)."""
         high = larger_order([(self.nodes, high) for _, high in self.bounds], orders, 1.0)
-        polygons = []
-        for (low, _), (vertices, logs) in zip(self.bounds, self._vertices(), strict=True):
-            if vertices.size and vertices[0] > 0.0:
-                vertices, logs = np.append(0.0, vertices), np.append(low[0], logs)
-            polygons.append((vertices, np.minimum.accumulate(logs)))
-        return np.minimum(larger_order(polygons, orders, -1.0), high), high
+        return np.minimum(larger_order(self._below(), orders, -1.0), high), high
 
     def refine(self, orders: FloatArray, goal: float, most: int, factor: float = 1.0) -> Bounds:
         """Return the `moments` at orders, at most `most` times adding nodes before.
@@ -99,8 +94,7 @@ class Polygons:
         last_width = np.inf
         for choice in range(most + 1):
             low, high = self.moments(orders)
-            with np.errstate(invalid="ignore"):
-                widths = np.nan_to_num(1.0 - log1p_exp(low) / log1p_exp(high))
+            widths = _widths(low, high)
             is_open, width = widths > goal, float(widths.max())
             is_stuck = choice > 2 and width > MAX_REMAINING_SHARE * last_width
             if not is_open.any() or is_stuck or choice == most or self.nodes.size > MAX_NODES:
@@ -115,12 +109,15 @@ class Polygons:
             self.add(nodes, aims)
         return low, high
 
-    def _vertices(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the `vertices_below` of each curve."""
-        return [
-            vertices_below(self.nodes, low, high, float(reverse[1]))
-            for (low, high), (_, reverse) in zip(self.bounds, reversed(self.bounds), strict=True)
-        ]
+    def _below(self) -> list[Bounds]:
+        """Return polygons below the curves: ε, and the logs of the heights there."""
+        polygons = []
+        for (low, high), (_, reverse) in zip(self.bounds, reversed(self.bounds), strict=True):
+            vertices, logs = vertices_below(self.nodes, low, high, float(reverse[1]))
+            if vertices.size and vertices[0] > 0.0:
+                vertices, logs = np.append(0.0, vertices), np.append(low[0], logs)
+            polygons.append((vertices, np.minimum.accumulate(logs)))
+        return polygons
 
     def _finer(
         self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
@@ -129,7 +126,7 @@ class Polygons:
         counts = np.append(0.0, np.cumsum(self._pieces(orders, low, high, goal)))
         new = cut(self.nodes, self.nodes, counts)
         # Curves are enclosed anew at old nodes if finer bounds matter.
-        aims = self.finest_aims(orders, low, high, goal)
+        aims = self._finest_aims(orders, high, goal)
         old = self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
         nodes = np.append(old, new)
         return nodes, np.interp(nodes, self.nodes, aims)
@@ -146,8 +143,10 @@ class Polygons:
         total = high + np.log(-np.expm1(low - high)) - log_sum(gaps)
         gaps += total[:, None] - log_allowed(low, high, CELLS_SHARE * goal)
         roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
-        pieces = (roots * np.sqrt(roots.sum(axis=1, keepdims=True))).max(axis=0)
-        return np.clip(pieces, FEWEST_PIECES, MAX_PIECES)
+        pieces = roots * np.sqrt(roots.sum(axis=1, keepdims=True))
+        # Where chords are far above a curve, their logarithms fall faster than the gaps' rule says.
+        most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, MAX_PIECES)[:, None]
+        return np.clip(np.minimum(pieces, most).max(axis=0), FEWEST_PIECES, MAX_PIECES)
 
     def plan(
         self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float
@@ -158,43 +157,45 @@ class Polygons:
         """
         with np.errstate(all="ignore"):
             counts = np.append(0.0, np.cumsum(self._pieces(orders, *moments, goal)))
-            aims = self.finest_aims(orders, *moments, goal)
+            aims = self._finest_aims(orders, moments[1], goal)
         new = cut(nodes, self.nodes, counts)
         return new, np.interp(new, self.nodes, aims)
 
-    def finest_aims(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> FloatArray:
+    def _finest_aims(self, orders: FloatArray, high: FloatArray, goal: float) -> FloatArray:
         """Return the relative widths of the curves at the nodes that a `goal` needs, (K + 1,).
 
-        `low` and `high` are the moments at orders, (O,).
+        `high` are upper bounds of log(E − 1) at orders, (O,).
         """
         heights = np.max([high for _, high in self.bounds], axis=0)
-        effects = log_effects(self.nodes, orders) - log_allowed(low, high, goal)
-        shares = np.exp(np.clip(effects + heights, -600.0, 600.0))
-        total = shares.sum(axis=1, keepdims=True)
-        aims = 0.5 * NODE_SHARE * (1.0 / total + 1.0 / (self.nodes.size * shares))
+        logs = log_effects(self.nodes, orders) + heights
+        shares = np.exp(np.maximum(logs - log_sum(logs)[:, None], -600.0))
+        aims = 1.0 + 1.0 / (self.nodes.size * shares)
+        aims *= 0.5 * NODE_SHARE * _allowed(high, goal)[:, None]
         return np.clip(aims.min(axis=0), 1e-10, WIDEST)
 
     def _log_gaps(self, orders: FloatArray) -> FloatArray:
-        """Return logs of what is between a cell's chord and the lines below it, of E − 1, (O, K).
+        """Return logs of what is between both polygons in each cell, as a part of E − 1, (O, K).
 
-        That is a triangle above each vertex. Where no line is known, the chord counts.
+        They are estimates: triangles whose heights are those in the middles of the cells.
         """
         widths = np.diff(self.nodes)
         middles = self.nodes[:-1] + 0.5 * widths
-        heights, vertices = np.full(widths.shape, -np.inf), middles
-        for (_, high), (inner, logs) in zip(self.bounds, self._vertices(), strict=True):
-            size = inner.size
-            vertices = np.append(inner, middles[size:])
-            share = np.expm1(vertices - self.nodes[:-1]) / np.expm1(widths)
+        heights = np.full(widths.shape, -np.inf)
+        for (_, high), (vertices, logs) in zip(self.bounds, self._below(), strict=True):
+            share = np.expm1(0.5 * widths) / np.expm1(widths)
             chord = 1.0 - share + share * np.exp(high[1:] - high[:-1])
-            floor = np.append(np.exp(logs - high[:size]), np.zeros(widths.size - size))
-            gaps = high[:-1] + np.log(np.maximum(chord - floor, 0.0))
-            heights = np.maximum(heights, np.nan_to_num(gaps, nan=-np.inf))
-        room = (1.0 - FARTHEST_VERTEX) * widths
+            last = np.searchsorted(vertices, middles)
+            is_inner = last < vertices.size
+            first, last = last[is_inner] - 1, last[is_inner]
+            share = np.expm1(middles[is_inner] - vertices[first])
+            share /= np.expm1(vertices[last] - vertices[first])
+            floor = np.zeros(widths.shape)
+            floor[is_inner] = (1.0 - share) * np.exp(logs[first] - high[:-1][is_inner])
+            floor[is_inner] += share * np.exp(logs[last] - high[:-1][is_inner])
+            gaps = high[:-1] + np.log(chord - np.clip(np.nan_to_num(floor), 0.0, chord))
+            heights = np.fmax(heights, gaps)
         eps, logs = np.repeat(self.nodes, 2)[:-1], np.full(2 * widths.size + 1, -np.inf)
-        eps[1::2], logs[1::2] = np.clip(vertices, eps[:-1:2] + room, eps[2::2] - room), heights
+        eps[1::2], logs[1::2] = middles, heights
         terms = np.concatenate(
             [log_polygon_terms(eps, logs, orders, 0.0, reverse=x) for x in (False, True)], axis=1
         )
@@ -226,7 +227,10 @@ def cut(nodes: FloatArray, eps: FloatArray, counts: FloatArray) -> FloatArray:
     The number of pieces from 0 to each ε is a polygon through `counts`, (K + 1,).
     """
     places = np.interp(nodes, eps, counts)
-    pieces = np.minimum(np.ceil(np.diff(places) - 0.1), MAX_NODES)
+    sizes = np.maximum(np.diff(places), 1.0)
+    # If a share s of the cells is cut into two, the gaps fall to 1 − 3s/4.
+    sizes = np.where(sizes < 2.0, 1.0 + (1.0 - sizes**-2.0) / 0.75, np.minimum(sizes, MAX_NODES))
+    pieces = np.diff(np.floor(np.append(0.0, np.cumsum(sizes)) + 0.5))
     pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
     new = [
         np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
@@ -235,14 +239,25 @@ def cut(nodes: FloatArray, eps: FloatArray, counts: FloatArray) -> FloatArray:
     return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, eps), nodes)
 
 
+def _widths(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the relative widths of divergences, given bounds of log(E − 1), (O,)."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(1.0 - log1p_exp(low) / log1p_exp(high))
+
+
+def _allowed(log_moments: FloatArray, goal: float) -> FloatArray:
+    """Return the width of log(E − 1) that a relative width of the divergence allows, (O,)."""
+    width = goal * log1p_exp(log_moments) * (1.0 + np.exp(-log_moments))
+    return np.minimum(width, LARGEST_ALLOWED)
+
+
 def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
     """Return logs of the width of E − 1 that a relative width of the divergence allows, (O, 1).
 
     `low` and `high` are bounds of log(E − 1), (O,).
     """
-    logs = np.maximum(low, high - FARTHEST_LOWER)
-    share = np.minimum(goal * log1p_exp(logs) * (1.0 + np.exp(-logs)), LARGEST_SHARE)
-    return np.asarray(logs + np.log(np.expm1(share)))[:, None]
+    logs = np.maximum(low, high - FARTHEST_LOWER - 0.9 * np.abs(high))
+    return np.asarray(logs + np.log(np.expm1(_allowed(logs, goal))))[:, None]
 
 
 def log_effects(eps: FloatArray, orders: FloatArray) -> FloatArray:

@@ -34,12 +34,12 @@ FIRST_NODE = 0.25
 NODES_RATIO = 1.5
 # Relative width to which several pairs are computed first, to sort some of them out.
 COARSE_RTOL = 0.1
-# Smallest relative width of a divergence by estimates.
-ESTIMATES_RTOL = 5e-3
+# Relative width of a divergence by estimates, in units of the requested one.
+ESTIMATES_SHARE = 2.0
 # Most choices of nodes by estimates.
 MAX_ESTIMATES = 16
 # Factor of the requested width from one choice of nodes by bounds to the next.
-REFINEMENT = 0.4
+REFINEMENT = 0.7
 # Most choices of nodes by bounds.
 MAX_CHOICES = 6
 
@@ -108,7 +108,7 @@ class RenyiPair:
 
     def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Bounds:
         """Return further nodes for relative widths of `goal`, and the widths to aim at there."""
-        moments = self._estimates.refine(orders, max(goal, ESTIMATES_RTOL), MAX_ESTIMATES)
+        moments = self._estimates.refine(orders, ESTIMATES_SHARE * goal, MAX_ESTIMATES)
         return self._estimates.plan(nodes, orders, moments, goal)
 
     @cached_property
