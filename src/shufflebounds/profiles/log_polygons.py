@@ -33,7 +33,7 @@ EXPONENTIAL_ERR = 2.0**-40
 # Smallest lower bound, in units of the one before, that lines use: smaller floats lose precision.
 SMALLEST_HEIGHT = 1e-290
 # Share of the requested width that is left to the widths of the cells.
-CELLS_SHARE = 0.7
+CELLS_SHARE = 0.62
 # Share of the requested width for the enclosures of the curves at the nodes.
 NODE_SHARE = 0.1
 # Largest logarithm of the ratio of both bounds of E − 1 that cells may leave.
@@ -42,6 +42,8 @@ LARGEST_ALLOWED = 30.0
 WIDEST = 1e-2
 # Fewest pieces of a cell: two cells are joined at most.
 FEWEST_PIECES = 0.5
+# Largest fall of the log of a curve in a cell that is joined to another.
+STEEPEST_FALL = 1.0
 # Most pieces into which a cell is cut at once.
 MAX_PIECES = 8
 # Largest logarithm of a cell's gap, in units of what is allowed, that counts for other cells.
@@ -123,7 +125,8 @@ class Polygons:
         self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
     ) -> tuple[FloatArray, FloatArray]:
         """Return nodes to enclose the curves at, and the widths to aim at there."""
-        counts = np.append(0.0, np.cumsum(self._pieces(orders, low, high, goal)))
+        pieces = np.minimum(self._pieces(orders, low, high, goal), MAX_PIECES)
+        counts = np.append(0.0, np.cumsum(pieces))
         new = cut(self.nodes, self.nodes, counts)
         # Curves are enclosed anew at old nodes if finer bounds matter.
         aims = self._finest_aims(orders, high, goal)
@@ -145,8 +148,11 @@ class Polygons:
         roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
         pieces = roots * np.sqrt(roots.sum(axis=1, keepdims=True))
         # Where chords are far above a curve, their logarithms fall faster than the gaps' rule says.
-        most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, MAX_PIECES)[:, None]
-        return np.clip(np.minimum(pieces, most).max(axis=0), FEWEST_PIECES, MAX_PIECES)
+        most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, None)[:, None]
+        # Where a curve falls steeply, the chord of two cells may be far above the curve.
+        falls = np.max([high[:-1] - high[1:] for _, high in self.bounds], axis=0)
+        fewest = np.where(falls < STEEPEST_FALL, FEWEST_PIECES, 1.0)
+        return np.maximum(np.minimum(pieces, most).max(axis=0), fewest)
 
     def plan(
         self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float

@@ -162,8 +162,8 @@ def all_datasets_upper(
     nodes = np.array([0.0, end])
     plans = [(pair, CHORDS_SHARE * goal) for pair in lowest]
     for pair, rtol in [*plans, *((pair, max(BLANKETS_RTOL, goal)) for pair in highest)]:
-        new = pair.plan(nodes[nodes <= pair.end], orders, rtol)[0]
-        nodes = np.union1d(nodes, new)
+        inner = np.append(nodes[nodes < pair.end], pair.end)
+        nodes = np.union1d(nodes, pair.plan(inner, orders, rtol)[0])
     aims, n = np.full(nodes.size - 1, WIDEST), lowest[0].n
     directions = [x for pair in blankets.pairs for x in pair.directions]
     heights = np.max([log_curve(x, n, nodes[:-1], aims)[1] for x in directions], axis=0)

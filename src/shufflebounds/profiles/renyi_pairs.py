@@ -34,12 +34,13 @@ FIRST_NODE = 0.25
 NODES_RATIO = 1.5
 # Relative width to which several pairs are computed first, to sort some of them out.
 COARSE_RTOL = 0.1
-# Relative width of a divergence by estimates, in units of the requested one.
-ESTIMATES_SHARE = 2.0
+# Relative width of a divergence by estimates, in units of the requested one, and the smallest one:
+# finer nodes would show the errors of the estimates.
+ESTIMATES_SHARE, ESTIMATES_RTOL = 2.0, 2e-3
 # Most choices of nodes by estimates.
 MAX_ESTIMATES = 16
 # Factor of the requested width from one choice of nodes by bounds to the next.
-REFINEMENT = 0.7
+REFINEMENT = 0.9
 # Most choices of nodes by bounds.
 MAX_CHOICES = 6
 
@@ -108,7 +109,8 @@ class RenyiPair:
 
     def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Bounds:
         """Return further nodes for relative widths of `goal`, and the widths to aim at there."""
-        moments = self._estimates.refine(orders, ESTIMATES_SHARE * goal, MAX_ESTIMATES)
+        rtol = max(ESTIMATES_SHARE * goal, ESTIMATES_RTOL)
+        moments = self._estimates.refine(orders, rtol, MAX_ESTIMATES)
         return self._estimates.plan(nodes, orders, moments, goal)
 
     @cached_property
