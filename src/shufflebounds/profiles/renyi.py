@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from shufflebounds.profiles.losses import hull
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.renyi_pairs import (
     ROUNDING_LOSS,
+    RenyiPair,
     RenyiPairs,
     divergences_of,
     log_curve,
@@ -137,12 +138,13 @@ def renyi_bounds(interval: Interval, orders: FloatArray, rtol: float) -> Bounds:
     return lower, upper
 
 
-def suprema_of(profile: Profile) -> Iterator[list[Supremum]]:
+def suprema_of(profile: Profile) -> Iterator[list[Any]]:
     """Yield the bounds of each crowd of a bound for all datasets: one, or one for each order."""
     parts = profile.parts if isinstance(profile, Max) else [profile]
-    leaves = [part.parts[-1] if isinstance(part, Min) else part for part in parts]
-    suprema = iter([x for x in leaves if isinstance(x, Supremum)])
+    suprema = iter([part.parts[-1] if isinstance(part, Min) else part for part in parts])
     for supremum in suprema:
+        if not isinstance(supremum, Supremum):
+            raise TypeError(f"profile must be the largest of suprema, got {profile!r}")
         yield [supremum] if supremum.crowd.symmetric else [supremum, next(suprema)]
 
 
@@ -158,17 +160,21 @@ def all_datasets_upper(
     end = blankets.largest_loss[1]
     if not ROUNDING_LOSS < end < math.inf:
         return np.full(orders.shape, np.inf)
-    lowest, highest = lower.largest(orders), blankets.largest(orders)
-    nodes = np.array([0.0, end])
+    lowest = [pair for pair in lower.largest(orders) if pair.end > ROUNDING_LOSS]
     plans = [(pair, CHORDS_SHARE * goal) for pair in lowest]
-    for pair, rtol in [*plans, *((pair, max(BLANKETS_RTOL, goal)) for pair in highest)]:
+    plans += [(pair, max(BLANKETS_RTOL, goal)) for pair in blankets.largest(orders)]
+    nodes = np.array([0.0, end])
+    for pair, rtol in plans:
         inner = np.append(nodes[nodes < pair.end], pair.end)
         nodes = np.union1d(nodes, pair.plan(inner, orders, rtol)[0])
-    aims, n = np.full(nodes.size - 1, WIDEST), lowest[0].n
-    directions = [x for pair in blankets.pairs for x in pair.directions]
-    heights = np.max([log_curve(x, n, nodes[:-1], aims)[1] for x in directions], axis=0)
-    directions = [x for pair in lowest for x in pair.directions]
-    floor = np.max([log_curve(x, n, nodes[:-1], aims)[0] for x in directions], axis=0)
+    n, aims = blankets.pairs[0].n, np.full(nodes.size - 1, WIDEST)
+
+    def curves(pairs: Sequence[RenyiPair], side: int) -> FloatArray:
+        """Return the largest bounds of all orders of pairs at the nodes but the last."""
+        logs = [log_curve(x, n, nodes[:-1], aims)[side] for pair in pairs for x in pair.directions]
+        return np.asarray(np.max([np.full(aims.shape, -np.inf), *logs], axis=0))
+
+    heights, floor = curves(blankets.pairs, 1), curves(lowest, 0)
     search = _CrowdSearch.of(n, nodes, floor, orders, goal)
     best, moments = search.parts(floor).sum(axis=1), np.full(orders.shape, -np.inf)
     for suprema in suprema_of(profile):
