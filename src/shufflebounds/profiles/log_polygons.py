@@ -130,8 +130,7 @@ class Polygons:
         new = cut(self.nodes, self.nodes, counts)
         # Curves are enclosed anew at old nodes if finer bounds matter.
         aims = self._finest_aims(orders, high, goal)
-        old = self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
-        nodes = np.append(old, new)
+        nodes = np.append(self.coarse_nodes(aims), new)
         return nodes, np.interp(nodes, self.nodes, aims)
 
     def _pieces(
@@ -156,16 +155,19 @@ class Polygons:
 
     def plan(
         self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return nodes within the cells of others, and the widths to aim at there.
+    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+        """Return nodes within the cells of others, and the widths to aim at as a function of ε.
 
         `moments` are those at orders, (O,).
         """
         with np.errstate(all="ignore"):
             counts = np.append(0.0, np.cumsum(self._pieces(orders, *moments, goal)))
             aims = self._finest_aims(orders, moments[1], goal)
-        new = cut(nodes, self.nodes, counts)
-        return new, np.interp(new, self.nodes, aims)
+        return cut(nodes, self.nodes, counts), lambda eps: np.interp(eps, self.nodes, aims)
+
+    def coarse_nodes(self, aims: FloatArray) -> FloatArray:
+        """Return nodes but the last whose aims are far above some others, (K + 1,)."""
+        return self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
 
     def _finest_aims(self, orders: FloatArray, high: FloatArray, goal: float) -> FloatArray:
         """Return the relative widths of the curves at the nodes that a `goal` needs, (K + 1,).
@@ -202,9 +204,7 @@ class Polygons:
             heights = np.fmax(heights, gaps)
         eps, logs = np.repeat(self.nodes, 2)[:-1], np.full(2 * widths.size + 1, -np.inf)
         eps[1::2], logs[1::2] = middles, heights
-        terms = np.concatenate(
-            [log_polygon_terms(eps, logs, orders, 0.0, reverse=x) for x in (False, True)], axis=1
-        )
+        terms = np.concatenate(log_polygon_terms(eps, logs, orders, 0.0), axis=1)
         cells = terms.reshape(orders.size, 4, -1, 2).swapaxes(1, 2)
         return log_sum(cells.reshape(orders.size, -1, 8))
 
@@ -269,13 +269,9 @@ def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
 def log_effects(eps: FloatArray, orders: FloatArray) -> FloatArray:
     """Return logs of what a height of 1 of both curves at one ε adds to E − 1, (O, K + 1)."""
     empty = np.full((orders.size, 1), -np.inf)
-    effects = np.full((orders.size, eps.size), -np.inf)
-    for reverse in (False, True):
-        terms = log_polygon_terms(eps, np.zeros(eps.shape), orders, 0.0, reverse=reverse)
-        first, last = np.split(terms, 2, axis=1)
-        cells = np.logaddexp(np.append(first, empty, axis=1), np.append(empty, last, axis=1))
-        effects = np.logaddexp(effects, cells)
-    return effects
+    terms = np.logaddexp(*log_polygon_terms(eps, np.zeros(eps.shape), orders, 0.0))
+    first, last = np.split(terms, 2, axis=1)
+    return np.logaddexp(np.append(first, empty, axis=1), np.append(empty, last, axis=1))
 
 
 def larger_order(
@@ -285,11 +281,12 @@ def larger_order(
 
     `polygons` are (ε, logs of heights) for each order, and the result is rounded to `side`.
     """
-    moments = []
-    for (eps, logs), (reverse_eps, reverse_logs) in zip(polygons, reversed(polygons), strict=True):
-        forward = log_polygon_terms(eps, logs, orders, side, reverse=False)
-        backward = log_polygon_terms(reverse_eps, reverse_logs, orders, side, reverse=True)
-        moments.append(log_total(np.concatenate([forward, backward], axis=1), side))
+    terms = [log_polygon_terms(eps, logs, orders, side) for eps, logs in polygons]
+    pairs = zip(terms, reversed(terms), strict=True)
+    moments = [
+        log_total(np.concatenate([forward, backward], axis=1), side)
+        for (forward, _), (_, backward) in pairs
+    ]
     return np.asarray(np.max(moments, axis=0))
 
 

@@ -166,7 +166,7 @@ def all_datasets_upper(
     nodes = np.array([0.0, end])
     for pair, rtol in plans:
         inner = np.append(nodes[nodes < pair.end], pair.end)
-        nodes = np.union1d(nodes, pair.plan(inner, orders, rtol)[0])
+        nodes = np.union1d(nodes, pair.plan(inner, orders, rtol))
     n, aims = blankets.pairs[0].n, np.full(nodes.size - 1, WIDEST)
 
     def curves(pairs: Sequence[RenyiPair], side: int) -> FloatArray:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -102,13 +103,19 @@ class RenyiPair:
 
     def _polygon_moments(self, orders: FloatArray, goal: float) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders, (O,)."""
-        nodes, aims = self.plan(self._polygons.nodes, orders, goal)
+        polygons = self._polygons
+        new, aims = self._planned(polygons.nodes, orders, goal)
+        nodes = np.append(polygons.coarse_nodes(aims(polygons.nodes)), new)
         if nodes.size:
-            self._polygons.add(nodes, aims)
-        return self._polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
+            polygons.add(nodes, aims(nodes))
+        return polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
 
-    def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Bounds:
-        """Return further nodes for relative widths of `goal`, and the widths to aim at there."""
+    def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> FloatArray:
+        """Return nodes between others for relative widths of `goal` at orders, by estimates."""
+        return self._planned(nodes, orders, goal)[0]
+
+    def _planned(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Any:
+        """Return what `Polygons.plan` says, given estimates of the curves."""
         rtol = max(ESTIMATES_SHARE * goal, ESTIMATES_RTOL)
         moments = self._estimates.refine(orders, rtol, MAX_ESTIMATES)
         return self._estimates.plan(nodes, orders, moments, goal)
