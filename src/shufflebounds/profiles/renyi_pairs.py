@@ -35,6 +35,9 @@ FIRST_NODE = 0.25
 NODES_RATIO = 1.5
 # Relative width to which several pairs are computed first, to sort some of them out.
 COARSE_RTOL = 0.1
+# Share of the requested width for each of an inner and an outer decomposition, in units of that for
+# their δ: divergences need many points.
+ENDS_SHARE = 1.6
 # Relative width of a divergence by estimates, in units of the requested one, and the smallest one:
 # finer nodes would show the errors of the estimates.
 ESTIMATES_SHARE, ESTIMATES_RTOL = 2.0, 2e-3
@@ -152,7 +155,8 @@ class RenyiPairs:
             half = most // 2
             ranked = sorted(pairs[half:], key=lambda pair: -pair.end)
             pairs = pairs[:half] + ranked[:half]
-        return RenyiPairs(pairs, min(first.share for first, _ in orders))
+        share = min(first.share for first, _ in orders)
+        return RenyiPairs(pairs, min(ENDS_SHARE * share, 1.0))
 
     def bounds(self, orders: FloatArray, rtol: float) -> Bounds:
         """Return bounds of the largest divergence at orders, (O,) each.

@@ -16,8 +16,10 @@ from shufflebounds.accounting.renyi import renyi
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import log_divergence, log_divergences
 from shufflebounds.divergence.moments import log_fall, log_polygon_terms, log_rise, log_total
-from shufflebounds.profiles import renyi_pairs
+from shufflebounds.profiles import direction, renyi_pairs
 from shufflebounds.profiles.log_polygons import Polygons
+from shufflebounds.profiles.profile import Interval, Max, Min
+from shufflebounds.profiles.renyi import renyi_bounds
 
 ORDERS = (1.05, 1.5, 2.0, 3.7, 8.0, 50.0)
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -182,8 +184,8 @@ def test_polygons_that_vanish_at_once(monkeypatch, nudge):
 def test_binomial_sum_of_two_atoms(n, eps0):
     """Both directions of 2-RR with all others at x0, D′/D = 1 + (e² − 1)/(ne) (k − np)."""
     pair = sb.KRR(2, eps0).dataset_pair()
-    orders = (1.05, 2.0, 7.5, 50.0)
-    found = renyi(pair, n, orders, 1e-5)
+    orders = (1.05, 2.0, 7.5, 50.0, 3e3, 1e5)
+    found = reached(lambda: renyi(pair, n, orders, 1e-5))
     with mpmath.workdps(40):
         e = mpmath.e ** mpmath.mpf(eps0)
         p = 1 / (e + 1)
@@ -196,6 +198,7 @@ def test_binomial_sum_of_two_atoms(n, eps0):
                 for power in (alpha, 1 - alpha)
             ]
             assert enclosure.lower <= mpmath.log(max(ends)) / (alpha - 1) <= enclosure.upper
+            assert enclosure.relative_width <= 1e-5
 
 
 @pytest.mark.parametrize("rtol", [None, 1e-4])
@@ -248,6 +251,60 @@ def test_continuous_randomizers():
     assert np.all(found.relative_width < 3e-3)
     assert np.all(found.lower <= inner.upper)
     assert np.all(outer.lower <= found.upper)
+
+
+@pytest.mark.parametrize("domain", ["binary", "interval"])
+@pytest.mark.parametrize("eps0", [0.3, 2.0])
+def test_a_lone_report_with_laplace_noise(eps0, domain):
+    """Two Laplace laws at distance 1 in closed form; the worst pair of [0, 1] is its ends."""
+    randomizer = sb.Laplace(eps0) if domain == "binary" else sb.Laplace(eps0, domain=domain)
+    orders = [1.2, 2.0, 30.0, 4e3]
+    found = renyi(randomizer, 1, orders)
+    for order, ends in zip(orders, found, strict=True):
+        with mpmath.workdps(40):
+            x, alpha = mpmath.mpf(eps0), mpmath.mpf(order)
+            total = alpha * mpmath.e ** ((alpha - 1) * x) + (alpha - 1) * mpmath.e ** (-alpha * x)
+            assert ends.lower <= mpmath.log(total / (2 * alpha - 1)) / (alpha - 1) <= ends.upper
+        assert ends.relative_width < 0.02
+
+
+def test_tiny_divergences_of_many_users():
+    """D_α is α/2 times the variance of P/Q up to terms that are 10⁻⁶ of it."""
+    eps0, n = 0.1, 10**12
+    found = renyi(sb.KRR(2, eps0).dataset_pair(), n, [1.5, 2.0, 9.0])
+    with mpmath.workdps(60):
+        # The ratio is 1 + (e² − 1)/(ne)(k − np), k ~ Bin(n, p).
+        e = mpmath.e ** mpmath.mpf(eps0)
+        p, step = 1 / (e + 1), (e * e - 1) / (n * e)
+        for order, ends in zip((1.5, 2.0, 9.0), found, strict=True):
+            square = n * p * (1 - p) * step**2
+            value = mpmath.mpf(order) / 2 * square
+            assert ends.lower <= value * (1 + mpmath.mpf(10) ** -4)
+            assert value * (1 - mpmath.mpf(10) ** -4) <= ends.upper
+    assert np.all(found.relative_width <= 2e-3)
+
+
+def test_an_interval_of_several_pairs():
+    """The divergence of the largest of pairs is the largest of their divergences."""
+    decompositions, n, orders = [sb.KRR(2, 0.8).blanket(), LOPSIDED], 4, np.array([1.3, 4.0, 60.0])
+    users = np.array([float(n)])
+    parts = [direction.pair(decomposition, users).upper for decomposition in decompositions]
+    largest = Max(parts)
+    low, high = renyi_bounds(Interval(largest, largest), orders, 1e-6)
+    # An upper bound of all datasets counts only where it is the smallest.
+    loose = direction.pair(sb.KRR(2, 3.0).blanket(), users).upper
+    _, smallest = renyi_bounds(Interval(parts[0], Min([loose, largest])), orders, 1e-6)
+    for i, order in enumerate(orders.tolist()):
+        with mpmath.workdps(50):
+            truth = max(
+                divergence_of(
+                    [(real(p), real(q)) for p, q in shuffles.pair_of(decomposition, n)],
+                    mpmath.mpf(order),
+                )
+                for decomposition in decompositions
+            )
+            assert low[i] <= truth <= high[i] <= low[i] * (1 + 1e-6)
+            assert truth <= smallest[i] <= high[i] * (1 + 1e-6)
 
 
 @given(
