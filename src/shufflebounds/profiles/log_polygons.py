@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,35 @@ Bounds = tuple[FloatArray, FloatArray]
 Curves = Callable[[FloatArray, FloatArray], list[Bounds]]
 
 
+class Plan(NamedTuple):
+    """Into how many pieces to cut each cell of some ε, (K,), and the widths to aim at there."""
+
+    eps: FloatArray
+    pieces: FloatArray
+    aims: FloatArray
+
+    def new_nodes(self, nodes: FloatArray) -> FloatArray:
+        """Return places between `nodes` that cut their cells as finely."""
+        counts = np.append(0.0, np.cumsum(self.pieces))
+        places = np.interp(nodes, self.eps, counts)
+        sizes = np.maximum(np.diff(places), 1.0)
+        # If a share s of the cells is cut into two, the gaps fall to 1 − 3s/4.
+        sizes = np.where(
+            sizes < 2.0, 1.0 + (1.0 - sizes**-2.0) / 0.75, np.minimum(sizes, MAX_NODES)
+        )
+        pieces = np.diff(np.floor(np.append(0.0, np.cumsum(sizes)) + 0.5))
+        pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
+        new = [
+            np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
+            for i in np.flatnonzero(pieces > 1.0)
+        ]
+        return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, self.eps), nodes)
+
+    def aims_at(self, eps: FloatArray) -> FloatArray:
+        """Return the widths to aim at at some ε."""
+        return np.interp(eps, self.eps, self.aims)
+
+
 @dataclass(eq=False)
 class Polygons:
     """Bounds of the logs of each order's curve of a pair at ``nodes``, (K + 1,), from 0 to the end.
@@ -103,12 +133,10 @@ class Polygons:
                 break
             last_width = width
             spend(1e6 + 1e3 * self.nodes.size * orders.size)
-            with np.errstate(all="ignore"):
-                aim = goal * factor ** (choice + 1)
-                nodes, aims = self._finer(orders[is_open], low[is_open], high[is_open], aim)
-            if not nodes.size:
+            moments = low[is_open], high[is_open]
+            plan = self.plan(orders[is_open], moments, goal * factor ** (choice + 1))
+            if not self.follow(plan._replace(pieces=np.minimum(plan.pieces, MAX_PIECES))):
                 break
-            self.add(nodes, aims)
         return low, high
 
     def _below(self) -> list[Bounds]:
@@ -121,92 +149,47 @@ class Polygons:
             polygons.append((vertices, np.minimum.accumulate(logs)))
         return polygons
 
-    def _finer(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return nodes to enclose the curves at, and the widths to aim at there."""
-        pieces = np.minimum(self._pieces(orders, low, high, goal), MAX_PIECES)
-        counts = np.append(0.0, np.cumsum(pieces))
-        new = cut(self.nodes, self.nodes, counts)
-        # Curves are enclosed anew at old nodes if finer bounds matter.
-        aims = self._finest_aims(orders, high, goal)
-        nodes = np.append(self.coarse_nodes(aims), new)
-        return nodes, np.interp(nodes, self.nodes, aims)
+    def plan(self, orders: FloatArray, moments: Bounds, goal: float) -> Plan:
+        """Return how finely to cut the cells and to enclose the curves for a width of `goal`.
 
-    def _pieces(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> FloatArray:
-        """Return into how many pieces each cell should be cut, (K,); below 1 it is narrow enough.
-
-        A cell's gap falls with the square of that number. The fewest pieces with a given sum of
-        gaps grow with the cubic root of a cell's.
+        `moments` are those at orders, (O,). What is between both polygons in a cell is about its
+        share of E − 1 times s(s + w), where log D falls by s over a width of w. It falls with the
+        square of the number of pieces. The fewest pieces with a given sum of gaps grow with the
+        cubic root of a cell's.
         """
-        gaps = self._log_gaps(orders)
-        total = high + np.log(-np.expm1(low - high)) - log_sum(gaps)
-        gaps += total[:, None] - log_allowed(low, high, CELLS_SHARE * goal)
-        roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
-        pieces = roots * np.sqrt(roots.sum(axis=1, keepdims=True))
-        # Where chords are far above a curve, their logarithms fall faster than the gaps' rule says.
-        most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, None)[:, None]
-        # Where a curve falls steeply, the chord of two cells may be far above the curve.
-        falls = np.max([high[:-1] - high[1:] for _, high in self.bounds], axis=0)
-        fewest = np.where(falls < STEEPEST_FALL, FEWEST_PIECES, 1.0)
-        return np.maximum(np.minimum(pieces, most).max(axis=0), fewest)
-
-    def plan(
-        self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float
-    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-        """Return nodes within the cells of others, and the widths to aim at as a function of ε.
-
-        `moments` are those at orders, (O,).
-        """
+        low, high = moments
+        heights, empty = np.max([x for _, x in self.bounds], axis=0), np.full(orders.shape, -np.inf)
         with np.errstate(all="ignore"):
-            counts = np.append(0.0, np.cumsum(self._pieces(orders, *moments, goal)))
-            aims = self._finest_aims(orders, moments[1], goal)
-        return cut(nodes, self.nodes, counts), lambda eps: np.interp(eps, self.nodes, aims)
+            terms = np.logaddexp(*log_polygon_terms(self.nodes, heights, orders, 0.0))
+            first, last = np.split(terms, 2, axis=1)
+            falls = heights[:-1] - heights[1:]
+            gaps = np.logaddexp(first, last)
+            gaps += np.log(np.minimum(falls * (falls + np.diff(self.nodes)), 1.0))
+            gaps += (high + np.log(-np.expm1(low - high)) - log_sum(gaps))[:, None]
+            gaps -= log_allowed(low, high, CELLS_SHARE * goal)[:, None]
+            roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
+            pieces = roots * np.sqrt(roots.sum(axis=1, keepdims=True))
+            # Where chords are far above a curve, their logarithms fall faster than that.
+            most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, None)[:, None]
+            # Where a curve falls steeply, the chord of two cells may be far above it.
+            fewest = np.where(falls < STEEPEST_FALL, FEWEST_PIECES, 1.0)
+            pieces = np.maximum(np.minimum(pieces, most).max(axis=0), fewest)
+            shares = np.logaddexp(np.c_[first, empty], np.c_[empty, last])
+            shares = np.exp(np.maximum(shares - log_sum(shares)[:, None], -600.0))
+            aims = (1.0 + 1.0 / (self.nodes.size * shares)) * _allowed(high, goal)[:, None]
+            aims = np.clip(0.5 * NODE_SHARE * aims.min(axis=0), 1e-10, WIDEST)
+        return Plan(self.nodes, pieces, aims)
 
-    def coarse_nodes(self, aims: FloatArray) -> FloatArray:
-        """Return nodes but the last whose aims are far above some others, (K + 1,)."""
-        return self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
+    def follow(self, plan: Plan) -> bool:
+        """Add the nodes of a plan, and enclose old ones anew where it is far finer than they are.
 
-    def _finest_aims(self, orders: FloatArray, high: FloatArray, goal: float) -> FloatArray:
-        """Return the relative widths of the curves at the nodes that a `goal` needs, (K + 1,).
-
-        `high` are upper bounds of log(E − 1) at orders, (O,).
+        Return whether there are any.
         """
-        heights = np.max([high for _, high in self.bounds], axis=0)
-        logs = log_effects(self.nodes, orders) + heights
-        shares = np.exp(np.maximum(logs - log_sum(logs)[:, None], -600.0))
-        aims = 1.0 + 1.0 / (self.nodes.size * shares)
-        aims *= 0.5 * NODE_SHARE * _allowed(high, goal)[:, None]
-        return np.clip(aims.min(axis=0), 1e-10, WIDEST)
-
-    def _log_gaps(self, orders: FloatArray) -> FloatArray:
-        """Return logs of what is between both polygons in each cell, as a part of E − 1, (O, K).
-
-        They are estimates: triangles whose heights are those in the middles of the cells.
-        """
-        widths = np.diff(self.nodes)
-        middles = self.nodes[:-1] + 0.5 * widths
-        heights = np.full(widths.shape, -np.inf)
-        for (_, high), (vertices, logs) in zip(self.bounds, self._below(), strict=True):
-            share = np.expm1(0.5 * widths) / np.expm1(widths)
-            chord = 1.0 - share + share * np.exp(high[1:] - high[:-1])
-            last = np.searchsorted(vertices, middles)
-            is_inner = last < vertices.size
-            first, last = last[is_inner] - 1, last[is_inner]
-            share = np.expm1(middles[is_inner] - vertices[first])
-            share /= np.expm1(vertices[last] - vertices[first])
-            floor = np.zeros(widths.shape)
-            floor[is_inner] = (1.0 - share) * np.exp(logs[first] - high[:-1][is_inner])
-            floor[is_inner] += share * np.exp(logs[last] - high[:-1][is_inner])
-            gaps = high[:-1] + np.log(chord - np.clip(np.nan_to_num(floor), 0.0, chord))
-            heights = np.fmax(heights, gaps)
-        eps, logs = np.repeat(self.nodes, 2)[:-1], np.full(2 * widths.size + 1, -np.inf)
-        eps[1::2], logs[1::2] = middles, heights
-        terms = np.concatenate(log_polygon_terms(eps, logs, orders, 0.0), axis=1)
-        cells = terms.reshape(orders.size, 4, -1, 2).swapaxes(1, 2)
-        return log_sum(cells.reshape(orders.size, -1, 8))
+        is_coarse = self.aims[:-1] > 2.0 * plan.aims_at(self.nodes[:-1])
+        nodes = np.append(self.nodes[:-1][is_coarse], plan.new_nodes(self.nodes))
+        if nodes.size:
+            self.add(nodes, plan.aims_at(nodes))
+        return bool(nodes.size)
 
     def add(self, nodes: FloatArray, aims: FloatArray) -> None:
         """Enclose the curves at nodes, which may be old ones."""
@@ -227,24 +210,6 @@ class Polygons:
         np.minimum.at(self.aims, rows, aims)
 
 
-def cut(nodes: FloatArray, eps: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return places between `nodes` that cut each cell into equal numbers of pieces.
-
-    The number of pieces from 0 to each ε is a polygon through `counts`, (K + 1,).
-    """
-    places = np.interp(nodes, eps, counts)
-    sizes = np.maximum(np.diff(places), 1.0)
-    # If a share s of the cells is cut into two, the gaps fall to 1 − 3s/4.
-    sizes = np.where(sizes < 2.0, 1.0 + (1.0 - sizes**-2.0) / 0.75, np.minimum(sizes, MAX_NODES))
-    pieces = np.diff(np.floor(np.append(0.0, np.cumsum(sizes)) + 0.5))
-    pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
-    new = [
-        np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
-        for i in np.flatnonzero(pieces > 1.0)
-    ]
-    return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, eps), nodes)
-
-
 def _widths(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return the relative widths of divergences, given bounds of log(E − 1), (O,)."""
     with np.errstate(invalid="ignore"):
@@ -258,12 +223,12 @@ def _allowed(log_moments: FloatArray, goal: float) -> FloatArray:
 
 
 def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
-    """Return logs of the width of E − 1 that a relative width of the divergence allows, (O, 1).
+    """Return logs of the width of E − 1 that a relative width of the divergence allows, (O,).
 
     `low` and `high` are bounds of log(E − 1), (O,).
     """
     logs = np.maximum(low, high - FARTHEST_LOWER - 0.9 * np.abs(high))
-    return np.asarray(logs + np.log(np.expm1(_allowed(logs, goal))))[:, None]
+    return np.asarray(logs + np.log(np.expm1(_allowed(logs, goal))))
 
 
 def log_effects(eps: FloatArray, orders: FloatArray) -> FloatArray:

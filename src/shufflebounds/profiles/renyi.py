@@ -166,7 +166,7 @@ def all_datasets_upper(
     nodes = np.array([0.0, end])
     for pair, rtol in plans:
         inner = np.append(nodes[nodes < pair.end], pair.end)
-        nodes = np.union1d(nodes, pair.plan(inner, orders, rtol))
+        nodes = np.union1d(nodes, pair.plan(orders, rtol).new_nodes(inner))
     n, aims = blankets.pairs[0].n, np.full(nodes.size - 1, WIDEST)
 
     def curves(pairs: Sequence[RenyiPair], side: int) -> FloatArray:
@@ -210,7 +210,9 @@ class _CrowdSearch:
         moments = larger_order([(nodes, np.append(floor, -np.inf))], orders, 0.0)
         with np.errstate(all="ignore"):
             moments = np.maximum(moments, -MAX_EXPONENT)
-            effects = log_effects(nodes, orders)[:, :-1] - log_allowed(moments, moments, goal)
+            effects = (
+                log_effects(nodes, orders)[:, :-1] - log_allowed(moments, moments, goal)[:, None]
+            )
         return _CrowdSearch(n, nodes, floor, effects, MAX_WORK)
 
     def lowered(self, supremum: Supremum, log_heights: FloatArray, best: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.direction import largest_loss
-from shufflebounds.profiles.log_polygons import Bounds, Polygons
+from shufflebounds.profiles.log_polygons import Bounds, Plan, Polygons
 from shufflebounds.profiles.profile import Profile
 from shufflebounds.profiles.rounds import dataset_pairs
 
@@ -106,22 +105,14 @@ class RenyiPair:
 
     def _polygon_moments(self, orders: FloatArray, goal: float) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders, (O,)."""
-        polygons = self._polygons
-        new, aims = self._planned(polygons.nodes, orders, goal)
-        nodes = np.append(polygons.coarse_nodes(aims(polygons.nodes)), new)
-        if nodes.size:
-            polygons.add(nodes, aims(nodes))
-        return polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
+        self._polygons.follow(self.plan(orders, goal))
+        return self._polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
 
-    def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> FloatArray:
-        """Return nodes between others for relative widths of `goal` at orders, by estimates."""
-        return self._planned(nodes, orders, goal)[0]
-
-    def _planned(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Any:
-        """Return what `Polygons.plan` says, given estimates of the curves."""
+    def plan(self, orders: FloatArray, goal: float) -> Plan:
+        """Return nodes for relative widths of `goal` at orders, by estimates of the curves."""
         rtol = max(ESTIMATES_SHARE * goal, ESTIMATES_RTOL)
         moments = self._estimates.refine(orders, rtol, MAX_ESTIMATES)
-        return self._estimates.plan(nodes, orders, moments, goal)
+        return self._estimates.plan(orders, moments, goal)
 
     @cached_property
     def largest_loss(self) -> tuple[float, float]:

@@ -450,8 +450,7 @@ def exact(pair):
 
 def test_too_narrow_to_reach(monkeypatch):
     monkeypatch.setattr(renyi_pairs, "MAX_CHOICES", 0)
-    no_plan = np.empty(0), np.ones_like
-    monkeypatch.setattr(renyi_pairs.RenyiPair, "_planned", lambda *_: no_plan)
+    monkeypatch.setattr(renyi_pairs.Polygons, "follow", lambda *_: False)
     with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
         renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
     wide = caught.value.enclosure
