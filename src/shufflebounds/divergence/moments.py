@@ -3,8 +3,8 @@
 For an order α > 1 the function φ is convex, and 0 at R = 1. If E[R] = 1, E[R^α] − 1 is E[φ(R)], a
 sum of positive terms without cancellation.
 
-Here are φ and its sum over the enumerated outcomes of few users; `profiles.loss_moments` has a sum
-for many users. docs/proofs/renyi.md proves all errors that are stated here.
+Here are φ, its sum over the enumerated outcomes of few users, and its sum over the cells of a
+polygon. docs/proofs/renyi.md proves all errors that are stated here.
 """
 
 from __future__ import annotations
