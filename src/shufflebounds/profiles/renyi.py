@@ -112,12 +112,22 @@ class Renyi:
     def bounds(self, orders: FloatArray, rtol: float) -> RenyiEnds:
         """Return ends at all orders, (O,), that aim at a relative width of `rtol`."""
         lower = self.lower.bounds(orders, rtol)
-        ends = [lower] if self.interval.is_exact else [x.bounds(orders, rtol) for x in self.uppers]
-        upper = np.min([high for _, high in ends], axis=0)
-        widths = np.max([Enclosures(*x).relative_width for x in (lower, ends[0])], axis=0)
-        if (upper > lower[1] * (1.0 + rtol)).any():
-            upper = np.minimum(upper, self.all_datasets(orders, rtol))
+        first = lower if self.interval.is_exact else self.blankets.bounds(orders, rtol)
+        widths = np.max([Enclosures(*x).relative_width for x in (lower, first)], axis=0)
+        upper, further = first[1], self._further_uppers(orders, rtol)
+        # An upper bound close to the lower one needs no other.
+        while (upper > lower[1] * (1.0 + rtol)).any():
+            bound = next(further, None)
+            if bound is None:
+                break
+            upper = np.minimum(upper, bound)
         return RenyiEnds(np.minimum(lower[0], upper), upper, widths)
+
+    def _further_uppers(self, orders: FloatArray, rtol: float) -> Iterator[FloatArray]:
+        """Yield upper ends by each further bound at orders, (O,)."""
+        for pairs in self.uppers[1:]:
+            yield pairs.bounds(orders, rtol)[1]
+        yield self.all_datasets(orders, rtol)
 
     def all_datasets(self, orders: FloatArray, rtol: float) -> FloatArray:
         """Return upper ends by the bound for all datasets at orders, (O,); inf without one."""
