@@ -49,8 +49,11 @@ STEEPEST_FALL = 1.0
 MAX_PIECES = 8
 # Largest logarithm of a cell's gap, in units of what is allowed, that counts for other cells.
 LARGEST_EXCESS = 6.0
-# Distance of the logarithms of both bounds of E − 1 from which on the lower one does not count.
+# Distance of the logarithms of both bounds of E − 1 from which on the lower one does not count, if
+# the logarithms are small.
 FARTHEST_LOWER = 60.0
+# The same distance in units of the upper logarithm, for large ones.
+FARTHEST_SHARE = 0.9
 # Smallest width of a cell that is cut, as a share of its ε: a kink needs room.
 SMALLEST_CELL = 1e-9
 # Most nodes of a pair.
@@ -227,7 +230,7 @@ def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
 
     `low` and `high` are bounds of log(E − 1), (O,).
     """
-    logs = np.maximum(low, high - FARTHEST_LOWER - 0.9 * np.abs(high))
+    logs = np.maximum(low, high - FARTHEST_LOWER - FARTHEST_SHARE * np.abs(high))
     return np.asarray(logs + np.log(np.expm1(_allowed(logs, goal))))
 
 

@@ -1,7 +1,8 @@
-"""The Rényi divergences of an interval of two profiles, as sums over their curves at few nodes.
+"""The Rényi divergences of pairs of datasets, as sums over polygons through few nodes.
 
 The nodes are as few as the requested width allows by estimates of the curves; they decide the width
-of a divergence, never whether it holds. Proofs: docs/proofs/renyi.md.
+of a divergence, never whether it holds. Outcomes of few users are summed one by one. Proofs:
+docs/proofs/renyi.md.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ COARSE_RTOL = 0.1
 # Share of the requested width for each of an inner and an outer decomposition, in units of that for
 # their δ: divergences need many points.
 ENDS_SHARE = 1.6
-# Relative width of a divergence by estimates, in units of the requested one, and the smallest one:
-# finer nodes would show the errors of the estimates.
-ESTIMATES_SHARE, ESTIMATES_RTOL = 2.0, 2e-3
+# Relative width of a divergence by estimates, in units of the requested one.
+ESTIMATES_SHARE = 2.0
+# Smallest relative width by estimates: finer nodes would show the errors of the estimates.
+ESTIMATES_RTOL = 2e-3
 # Most choices of nodes by estimates.
 MAX_ESTIMATES = 16
 # Factor of the requested width from one choice of nodes by bounds to the next.
