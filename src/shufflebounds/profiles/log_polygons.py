@@ -34,7 +34,7 @@ EXPONENTIAL_ERR = 2.0**-40
 # Smallest lower bound, in units of the one before, that lines use: smaller floats lose precision.
 SMALLEST_HEIGHT = 1e-290
 # Share of the requested width that is left to the widths of the cells.
-CELLS_SHARE = 0.75
+CELLS_SHARE = 0.62
 # Share of the requested width for the enclosures of the curves at the nodes.
 NODE_SHARE = 0.1
 # Largest logarithm of the ratio of both bounds of E − 1 that cells may leave.
