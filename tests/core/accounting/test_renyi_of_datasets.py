@@ -13,6 +13,7 @@ import shufflebounds as sb
 from shufflebounds.core.work import spend
 from shufflebounds.profiles import datasets as suprema
 from shufflebounds.profiles import renyi as renyi_of_interval
+from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.mechanism import interval_of
 
 ORDERS = np.array([1.3, 2.0, 5.0, 40.0])
@@ -106,3 +107,10 @@ def test_losses_without_a_bound_are_refused_at_once():
         sb.renyi_epsilon(sb.Gaussian(2.0), 10_000, 1e-6)
     clamped = sb.Gaussian(2.0, clamp=6.0, grid=0.5)
     assert sb.epsilon(clamped, 10_000, 1e-6).lower <= sb.renyi_epsilon(clamped, 10_000, 1e-6).upper
+
+
+def test_only_suprema_bound_all_datasets():
+    """Another profile in their place would count as a divergence of 0."""
+    blankets = pair(sb.KRR(3, 1.0).blanket(), np.array([100.0])).upper
+    with pytest.raises(TypeError, match="must be the largest of suprema, got "):
+        list(renyi_of_interval.suprema_of(blankets))
