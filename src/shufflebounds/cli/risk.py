@@ -74,17 +74,23 @@ class Risk:
     """What one bound says of attacks, by the pairs of datasets that it compares.
 
     It is the largest risk of several pairs or, with ``least``, the smallest risk of several bounds.
-    ``further`` pairs count for the advantage only.
+    ``further`` pairs count for the advantage only. No bound is below an ``attack``.
     """
 
     profiles: Sequence[SampledProfile | Risk]
     least: bool = False
     further: Sequence[SampledProfile] = ()
+    attack: Risk | None = None
 
     def advantage(self) -> Enclosure:
         """Return 1 less both error rates of the best attack."""
         profiles = (*self.profiles, *self.further)
-        return _extreme_of_ends([x.advantage() for x in profiles], largest=not self.least)
+        found = _extreme_of_ends([x.advantage() for x in profiles], largest=not self.least)
+        if self.attack is None:
+            return found
+        return Enclosure(
+            min(max(found.lower, self.attack.advantage().lower), found.upper), found.upper
+        )
 
     def right_guess(self) -> Enclosure:
         """Return the probability that the best attack guesses right, from even odds."""
@@ -94,9 +100,13 @@ class Risk:
 
     def false_negatives(self, rate: float) -> Enclosure:
         """Return the smallest rate of false negatives at a rate of false positives."""
-        return _extreme_of_ends(
+        found = _extreme_of_ends(
             [x.false_negatives(rate) for x in self.profiles], largest=self.least
         )
+        if self.attack is None:
+            return found
+        least = self.attack.false_negatives(rate).upper
+        return Enclosure(found.lower, max(min(found.upper, least), found.lower))
 
     def is_close_to(self, attack: Risk) -> bool:
         """Return whether an attack does nearly as well, so that little lies between."""
@@ -188,11 +198,13 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
     shuffles = subject.shuffles(n)
     is_settled = risks["blanket"].is_close_to(risks["lower"])
     if is_settled or not all(map(has_affordable_suprema, shuffles)):
-        return {"best": risks["blanket"], **risks}, is_symmetric
-    best = sampled_profile(
+        best = Risk([risks["blanket"]], attack=risks["lower"])
+        return {"best": best, **risks}, is_symmetric
+    profile = sampled_profile(
         Plan(subject, rounds), n, smallest=ALL_DATASETS_SMALLEST, density=ALL_DATASETS_DENSITY
     )
-    return {"best": Risk([best, risks["blanket"]], least=True), **risks}, is_symmetric
+    best = Risk([profile, risks["blanket"]], least=True, attack=risks["lower"])
+    return {"best": best, **risks}, is_symmetric
 
 
 def _pairs_of_datasets(subject: Subject, n: int) -> list[tuple[MakeInterval, bool]]:

@@ -3,8 +3,8 @@
 For an order α > 1 the function φ is convex, and 0 at R = 1. If E[R] = 1, E[R^α] − 1 is E[φ(R)], a
 sum of positive terms without cancellation.
 
-Here are φ and its sum over the enumerated outcomes of few users; `profiles.loss_moments` has a sum
-for many users. docs/proofs/renyi.md proves all errors that are stated here.
+Here are φ, its sum over the enumerated outcomes of few users, and its sum over the cells of a
+polygon. docs/proofs/renyi.md proves all errors that are stated here.
 """
 
 from __future__ import annotations
@@ -168,26 +168,34 @@ def _sums_by_order(orders: FloatArray, size: int, terms: Terms) -> FloatArray:
 
 
 def log_polygon_terms(
-    eps: FloatArray, logs: FloatArray, orders: FloatArray, side: float, *, reverse: bool
-) -> FloatArray:
-    """Return logs of terms whose sum is the share of a curve in E[φ(P/Q)], (O, 2K).
+    eps: FloatArray, logs: FloatArray, orders: FloatArray, side: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return logs of terms whose sum is the share of a curve in E[φ(P/Q)], (O, 2K) each.
 
     The curve is a polygon through the points (e^ε, e^`logs`), shape (K + 1,) each, `eps` ascending,
-    with `orders` of shape (O,). Its share is α(α − 1) ∫ y^{α−2} h(y) dy, or that with y^{−α−1} for
-    the curve of the reverse order of P and Q. Each term is rounded to `side`, 1 or −1. The first K
-    terms are those of the heights at the beginning of each cell, the others those at its end.
+    with `orders` of shape (O,). The first terms are those of α(α − 1) ∫ y^{α−2} h(y) dy for the
+    curve of (P, Q), the second ones those with y^{−α−1} for the curve of (Q, P). Each term is
+    rounded to `side`, 1 or −1. The first K terms are those of the heights at the beginning of each
+    cell, the others those at its end.
     """
     alpha, widths, begin = orders[:, None], np.diff(eps), eps[:-1]
-    first = log_rise(alpha, widths)
-    last = log_fall(alpha, widths) + alpha * widths
-    start = (alpha - 1.0) * begin - (widths + np.log(-np.expm1(-widths)))
-    if reverse:
-        # The powers of y are those of the order 1 − α.
-        first, last = last - (alpha - 1.0) * widths, first - alpha * widths
-        start = -alpha * begin - (widths + np.log(-np.expm1(-widths)))
-    terms = np.concatenate([first + start + logs[:-1], last + start + logs[1:]], axis=1)
-    sizes = np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite(np.append(logs[:-1], logs[1:]))
-    return np.asarray(terms + side * (8192.0 + sizes + 8.0 * finite(terms)) * U)
+    is_empty = widths <= 0.0
+    widths = np.where(is_empty, 1.0, widths)
+    first, last = log_rise(alpha, widths), log_fall(alpha, widths) + alpha * widths
+    log_widths = widths + np.log(-np.expm1(-widths))
+    starts = (alpha - 1.0) * begin - log_widths, -alpha * begin - log_widths
+    # The powers of y in the reverse order are those of the order 1 − α.
+    weights = (first, last), (last - (alpha - 1.0) * widths, first - alpha * widths)
+    heights, are_empty = np.append(logs[:-1], logs[1:]), np.tile(is_empty, 2)
+    sizes = 8192.0 + np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite(heights)
+    forward, backward = (
+        np.where(are_empty, -np.inf, np.concatenate(ends, axis=1) + np.tile(start, 2) + heights)
+        for ends, start in zip(weights, starts, strict=True)
+    )
+    return (
+        np.asarray(forward + side * (sizes + 8.0 * finite(forward)) * U),
+        np.asarray(backward + side * (sizes + 8.0 * finite(backward)) * U),
+    )
 
 
 def log_total(logs: FloatArray, side: float) -> FloatArray:

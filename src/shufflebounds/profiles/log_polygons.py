@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,21 +34,26 @@ EXPONENTIAL_ERR = 2.0**-40
 # Smallest lower bound, in units of the one before, that lines use: smaller floats lose precision.
 SMALLEST_HEIGHT = 1e-290
 # Share of the requested width that is left to the widths of the cells.
-CELLS_SHARE = 0.75
+CELLS_SHARE = 0.62
 # Share of the requested width for the enclosures of the curves at the nodes.
 NODE_SHARE = 0.1
 # Largest logarithm of the ratio of both bounds of E − 1 that cells may leave.
-LARGEST_SHARE = 30.0
+LARGEST_ALLOWED = 30.0
 # Largest relative width of a curve that is aimed at at a node.
 WIDEST = 1e-2
 # Fewest pieces of a cell: two cells are joined at most.
 FEWEST_PIECES = 0.5
+# Largest fall of the log of a curve in a cell that is joined to another.
+STEEPEST_FALL = 1.0
 # Most pieces into which a cell is cut at once.
 MAX_PIECES = 8
 # Largest logarithm of a cell's gap, in units of what is allowed, that counts for other cells.
 LARGEST_EXCESS = 6.0
-# Distance of the logarithms of both bounds of E − 1 from which on the lower one does not count.
+# Distance of the logarithms of both bounds of E − 1 from which on the lower one does not count, if
+# the logarithms are small.
 FARTHEST_LOWER = 60.0
+# The same distance in units of the upper logarithm, for large ones.
+FARTHEST_SHARE = 0.9
 # Smallest width of a cell that is cut, as a share of its ε: a kink needs room.
 SMALLEST_CELL = 1e-9
 # Most nodes of a pair.
@@ -58,6 +64,35 @@ MAX_REMAINING_SHARE = 0.8
 Bounds = tuple[FloatArray, FloatArray]
 # Bounds of the log of each curve at ε, given the relative widths to aim at, (P,) each.
 Curves = Callable[[FloatArray, FloatArray], list[Bounds]]
+
+
+class Plan(NamedTuple):
+    """Into how many pieces to cut each cell of some ε, (K,), and the widths to aim at there."""
+
+    eps: FloatArray
+    pieces: FloatArray
+    aims: FloatArray
+
+    def new_nodes(self, nodes: FloatArray) -> FloatArray:
+        """Return places between `nodes` that cut their cells as finely."""
+        counts = np.append(0.0, np.cumsum(self.pieces))
+        places = np.interp(nodes, self.eps, counts)
+        sizes = np.maximum(np.diff(places), 1.0)
+        # If a share s of the cells is cut into two, the gaps fall to 1 − 3s/4.
+        sizes = np.where(
+            sizes < 2.0, 1.0 + (1.0 - sizes**-2.0) / 0.75, np.minimum(sizes, MAX_NODES)
+        )
+        pieces = np.diff(np.floor(np.append(0.0, np.cumsum(sizes)) + 0.5))
+        pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
+        new = [
+            np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
+            for i in np.flatnonzero(pieces > 1.0)
+        ]
+        return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, self.eps), nodes)
+
+    def aims_at(self, eps: FloatArray) -> FloatArray:
+        """Return the widths to aim at at some ε."""
+        return np.interp(eps, self.eps, self.aims)
 
 
 @dataclass(eq=False)
@@ -83,12 +118,7 @@ class Polygons:
     def moments(self, orders: FloatArray) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders of the pair, (O,)."""
         high = larger_order([(self.nodes, high) for _, high in self.bounds], orders, 1.0)
-        polygons = []
-        for (low, _), (vertices, logs) in zip(self.bounds, self._vertices(), strict=True):
-            if vertices.size and vertices[0] > 0.0:
-                vertices, logs = np.append(0.0, vertices), np.append(low[0], logs)
-            polygons.append((vertices, np.minimum.accumulate(logs)))
-        return np.minimum(larger_order(polygons, orders, -1.0), high), high
+        return np.minimum(larger_order(self._below(), orders, -1.0), high), high
 
     def refine(self, orders: FloatArray, goal: float, most: int, factor: float = 1.0) -> Bounds:
         """Return the `moments` at orders, at most `most` times adding nodes before.
@@ -99,107 +129,70 @@ class Polygons:
         last_width = np.inf
         for choice in range(most + 1):
             low, high = self.moments(orders)
-            with np.errstate(invalid="ignore"):
-                widths = np.nan_to_num(1.0 - log1p_exp(low) / log1p_exp(high))
+            widths = _widths(low, high)
             is_open, width = widths > goal, float(widths.max())
             is_stuck = choice > 2 and width > MAX_REMAINING_SHARE * last_width
             if not is_open.any() or is_stuck or choice == most or self.nodes.size > MAX_NODES:
                 break
             last_width = width
             spend(1e6 + 1e3 * self.nodes.size * orders.size)
-            with np.errstate(all="ignore"):
-                aim = goal * factor ** (choice + 1)
-                nodes, aims = self._finer(orders[is_open], low[is_open], high[is_open], aim)
-            if not nodes.size:
+            moments = low[is_open], high[is_open]
+            plan = self.plan(orders[is_open], moments, goal * factor ** (choice + 1))
+            if not self.follow(plan._replace(pieces=np.minimum(plan.pieces, MAX_PIECES))):
                 break
-            self.add(nodes, aims)
         return low, high
 
-    def _vertices(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the `vertices_below` of each curve."""
-        return [
-            vertices_below(self.nodes, low, high, float(reverse[1]))
-            for (low, high), (_, reverse) in zip(self.bounds, reversed(self.bounds), strict=True)
-        ]
+    def _below(self) -> list[Bounds]:
+        """Return polygons below the curves: ε, and the logs of the heights there."""
+        polygons = []
+        for (low, high), (_, reverse) in zip(self.bounds, reversed(self.bounds), strict=True):
+            vertices, logs = vertices_below(self.nodes, low, high, float(reverse[1]))
+            if vertices.size and vertices[0] > 0.0:
+                vertices, logs = np.append(0.0, vertices), np.append(low[0], logs)
+            polygons.append((vertices, np.minimum.accumulate(logs)))
+        return polygons
 
-    def _finer(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return nodes to enclose the curves at, and the widths to aim at there."""
-        counts = np.append(0.0, np.cumsum(self._pieces(orders, low, high, goal)))
-        new = cut(self.nodes, self.nodes, counts)
-        # Curves are enclosed anew at old nodes if finer bounds matter.
-        aims = self.finest_aims(orders, low, high, goal)
-        old = self.nodes[:-1][self.aims[:-1] > 2.0 * aims[:-1]]
-        nodes = np.append(old, new)
-        return nodes, np.interp(nodes, self.nodes, aims)
+    def plan(self, orders: FloatArray, moments: Bounds, goal: float) -> Plan:
+        """Return how finely to cut the cells and to enclose the curves for a width of `goal`.
 
-    def _pieces(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> FloatArray:
-        """Return into how many pieces each cell should be cut, (K,); below 1 it is narrow enough.
-
-        A cell's gap falls with the square of that number. The fewest pieces with a given sum of
-        gaps grow with the cubic root of a cell's.
+        `moments` are those at orders, (O,). What is between both polygons in a cell is about its
+        share of E − 1 times s(s + w), where log D falls by s over a width of w. It falls with the
+        square of the number of pieces. The fewest pieces with a given sum of gaps grow with the
+        cubic root of a cell's.
         """
-        gaps = self._log_gaps(orders)
-        total = high + np.log(-np.expm1(low - high)) - log_sum(gaps)
-        gaps += total[:, None] - log_allowed(low, high, CELLS_SHARE * goal)
-        roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
-        pieces = (roots * np.sqrt(roots.sum(axis=1, keepdims=True))).max(axis=0)
-        return np.clip(pieces, FEWEST_PIECES, MAX_PIECES)
-
-    def plan(
-        self, nodes: FloatArray, orders: FloatArray, moments: Bounds, goal: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return nodes within the cells of others, and the widths to aim at there.
-
-        `moments` are those at orders, (O,).
-        """
+        low, high = moments
+        heights, empty = np.max([x for _, x in self.bounds], axis=0), np.full(orders.shape, -np.inf)
         with np.errstate(all="ignore"):
-            counts = np.append(0.0, np.cumsum(self._pieces(orders, *moments, goal)))
-            aims = self.finest_aims(orders, *moments, goal)
-        new = cut(nodes, self.nodes, counts)
-        return new, np.interp(new, self.nodes, aims)
+            terms = np.logaddexp(*log_polygon_terms(self.nodes, heights, orders, 0.0))
+            first, last = np.split(terms, 2, axis=1)
+            falls = heights[:-1] - heights[1:]
+            gaps = np.logaddexp(first, last)
+            gaps += np.log(np.minimum(falls * (falls + np.diff(self.nodes)), 1.0))
+            gaps += (high + np.log(-np.expm1(low - high)) - log_sum(gaps))[:, None]
+            gaps -= log_allowed(low, high, CELLS_SHARE * goal)[:, None]
+            roots = np.exp(np.clip(gaps / 3.0, -50.0, LARGEST_EXCESS))
+            pieces = roots * np.sqrt(roots.sum(axis=1, keepdims=True))
+            # Where chords are far above a curve, their logarithms fall faster than that.
+            most = np.clip(1.5 * np.sqrt(_widths(low, high) / goal), 2.0, None)[:, None]
+            # Where a curve falls steeply, the chord of two cells may be far above it.
+            fewest = np.where(falls < STEEPEST_FALL, FEWEST_PIECES, 1.0)
+            pieces = np.maximum(np.minimum(pieces, most).max(axis=0), fewest)
+            shares = np.logaddexp(np.c_[first, empty], np.c_[empty, last])
+            shares = np.exp(np.maximum(shares - log_sum(shares)[:, None], -600.0))
+            aims = (1.0 + 1.0 / (self.nodes.size * shares)) * _allowed(high, goal)[:, None]
+            aims = np.clip(0.5 * NODE_SHARE * aims.min(axis=0), 1e-10, WIDEST)
+        return Plan(self.nodes, pieces, aims)
 
-    def finest_aims(
-        self, orders: FloatArray, low: FloatArray, high: FloatArray, goal: float
-    ) -> FloatArray:
-        """Return the relative widths of the curves at the nodes that a `goal` needs, (K + 1,).
+    def follow(self, plan: Plan) -> bool:
+        """Add the nodes of a plan, and enclose old ones anew where it is far finer than they are.
 
-        `low` and `high` are the moments at orders, (O,).
+        Return whether there are any.
         """
-        heights = np.max([high for _, high in self.bounds], axis=0)
-        effects = log_effects(self.nodes, orders) - log_allowed(low, high, goal)
-        shares = np.exp(np.clip(effects + heights, -600.0, 600.0))
-        total = shares.sum(axis=1, keepdims=True)
-        aims = 0.5 * NODE_SHARE * (1.0 / total + 1.0 / (self.nodes.size * shares))
-        return np.clip(aims.min(axis=0), 1e-10, WIDEST)
-
-    def _log_gaps(self, orders: FloatArray) -> FloatArray:
-        """Return logs of what is between a cell's chord and the lines below it, of E − 1, (O, K).
-
-        That is a triangle above each vertex. Where no line is known, the chord counts.
-        """
-        widths = np.diff(self.nodes)
-        middles = self.nodes[:-1] + 0.5 * widths
-        heights, vertices = np.full(widths.shape, -np.inf), middles
-        for (_, high), (inner, logs) in zip(self.bounds, self._vertices(), strict=True):
-            size = inner.size
-            vertices = np.append(inner, middles[size:])
-            share = np.expm1(vertices - self.nodes[:-1]) / np.expm1(widths)
-            chord = 1.0 - share + share * np.exp(high[1:] - high[:-1])
-            floor = np.append(np.exp(logs - high[:size]), np.zeros(widths.size - size))
-            gaps = high[:-1] + np.log(np.maximum(chord - floor, 0.0))
-            heights = np.maximum(heights, np.nan_to_num(gaps, nan=-np.inf))
-        room = (1.0 - FARTHEST_VERTEX) * widths
-        eps, logs = np.repeat(self.nodes, 2)[:-1], np.full(2 * widths.size + 1, -np.inf)
-        eps[1::2], logs[1::2] = np.clip(vertices, eps[:-1:2] + room, eps[2::2] - room), heights
-        terms = np.concatenate(
-            [log_polygon_terms(eps, logs, orders, 0.0, reverse=x) for x in (False, True)], axis=1
-        )
-        cells = terms.reshape(orders.size, 4, -1, 2).swapaxes(1, 2)
-        return log_sum(cells.reshape(orders.size, -1, 8))
+        is_coarse = self.aims[:-1] > 2.0 * plan.aims_at(self.nodes[:-1])
+        nodes = np.append(self.nodes[:-1][is_coarse], plan.new_nodes(self.nodes))
+        if nodes.size:
+            self.add(nodes, plan.aims_at(nodes))
+        return bool(nodes.size)
 
     def add(self, nodes: FloatArray, aims: FloatArray) -> None:
         """Enclose the curves at nodes, which may be old ones."""
@@ -220,41 +213,33 @@ class Polygons:
         np.minimum.at(self.aims, rows, aims)
 
 
-def cut(nodes: FloatArray, eps: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return places between `nodes` that cut each cell into equal numbers of pieces.
+def _widths(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the relative widths of divergences, given bounds of log(E − 1), (O,)."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(1.0 - log1p_exp(low) / log1p_exp(high))
 
-    The number of pieces from 0 to each ε is a polygon through `counts`, (K + 1,).
-    """
-    places = np.interp(nodes, eps, counts)
-    pieces = np.minimum(np.ceil(np.diff(places) - 0.1), MAX_NODES)
-    pieces = np.where(np.diff(nodes) > SMALLEST_CELL * nodes[1:], pieces, 1.0)
-    new = [
-        np.linspace(places[i], places[i + 1], int(pieces[i]) + 1)[1:-1]
-        for i in np.flatnonzero(pieces > 1.0)
-    ]
-    return np.setdiff1d(np.interp(np.concatenate([np.empty(0), *new]), counts, eps), nodes)
+
+def _allowed(log_moments: FloatArray, goal: float) -> FloatArray:
+    """Return the width of log(E − 1) that a relative width of the divergence allows, (O,)."""
+    width = goal * log1p_exp(log_moments) * (1.0 + np.exp(-log_moments))
+    return np.minimum(width, LARGEST_ALLOWED)
 
 
 def log_allowed(low: FloatArray, high: FloatArray, goal: float) -> FloatArray:
-    """Return logs of the width of E − 1 that a relative width of the divergence allows, (O, 1).
+    """Return logs of the width of E − 1 that a relative width of the divergence allows, (O,).
 
     `low` and `high` are bounds of log(E − 1), (O,).
     """
-    logs = np.maximum(low, high - FARTHEST_LOWER)
-    share = np.minimum(goal * log1p_exp(logs) * (1.0 + np.exp(-logs)), LARGEST_SHARE)
-    return np.asarray(logs + np.log(np.expm1(share)))[:, None]
+    logs = np.maximum(low, high - FARTHEST_LOWER - FARTHEST_SHARE * np.abs(high))
+    return np.asarray(logs + np.log(np.expm1(_allowed(logs, goal))))
 
 
 def log_effects(eps: FloatArray, orders: FloatArray) -> FloatArray:
     """Return logs of what a height of 1 of both curves at one ε adds to E − 1, (O, K + 1)."""
     empty = np.full((orders.size, 1), -np.inf)
-    effects = np.full((orders.size, eps.size), -np.inf)
-    for reverse in (False, True):
-        terms = log_polygon_terms(eps, np.zeros(eps.shape), orders, 0.0, reverse=reverse)
-        first, last = np.split(terms, 2, axis=1)
-        cells = np.logaddexp(np.append(first, empty, axis=1), np.append(empty, last, axis=1))
-        effects = np.logaddexp(effects, cells)
-    return effects
+    terms = np.logaddexp(*log_polygon_terms(eps, np.zeros(eps.shape), orders, 0.0))
+    first, last = np.split(terms, 2, axis=1)
+    return np.logaddexp(np.append(first, empty, axis=1), np.append(empty, last, axis=1))
 
 
 def larger_order(
@@ -264,11 +249,12 @@ def larger_order(
 
     `polygons` are (ε, logs of heights) for each order, and the result is rounded to `side`.
     """
-    moments = []
-    for (eps, logs), (reverse_eps, reverse_logs) in zip(polygons, reversed(polygons), strict=True):
-        forward = log_polygon_terms(eps, logs, orders, side, reverse=False)
-        backward = log_polygon_terms(reverse_eps, reverse_logs, orders, side, reverse=True)
-        moments.append(log_total(np.concatenate([forward, backward], axis=1), side))
+    terms = [log_polygon_terms(eps, logs, orders, side) for eps, logs in polygons]
+    pairs = zip(terms, reversed(terms), strict=True)
+    moments = [
+        log_total(np.concatenate([forward, backward], axis=1), side)
+        for (forward, _), (_, backward) in pairs
+    ]
     return np.asarray(np.max(moments, axis=0))
 
 

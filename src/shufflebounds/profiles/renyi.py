@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from shufflebounds.profiles.losses import hull
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.renyi_pairs import (
     ROUNDING_LOSS,
+    RenyiPair,
     RenyiPairs,
     divergences_of,
     log_curve,
@@ -111,12 +112,22 @@ class Renyi:
     def bounds(self, orders: FloatArray, rtol: float) -> RenyiEnds:
         """Return ends at all orders, (O,), that aim at a relative width of `rtol`."""
         lower = self.lower.bounds(orders, rtol)
-        ends = [lower] if self.interval.is_exact else [x.bounds(orders, rtol) for x in self.uppers]
-        upper = np.min([high for _, high in ends], axis=0)
-        widths = np.max([Enclosures(*x).relative_width for x in (lower, ends[0])], axis=0)
-        if (upper > lower[1] * (1.0 + rtol)).any():
-            upper = np.minimum(upper, self.all_datasets(orders, rtol))
+        first = lower if self.interval.is_exact else self.blankets.bounds(orders, rtol)
+        widths = np.max([Enclosures(*x).relative_width for x in (lower, first)], axis=0)
+        upper, further = first[1], self._further_uppers(orders, rtol)
+        # An upper bound close to the lower one needs no other.
+        while (upper > lower[1] * (1.0 + rtol)).any():
+            bound = next(further, None)
+            if bound is None:
+                break
+            upper = np.minimum(upper, bound)
         return RenyiEnds(np.minimum(lower[0], upper), upper, widths)
+
+    def _further_uppers(self, orders: FloatArray, rtol: float) -> Iterator[FloatArray]:
+        """Yield upper ends by each further bound at orders, (O,)."""
+        for pairs in self.uppers[1:]:
+            yield pairs.bounds(orders, rtol)[1]
+        yield self.all_datasets(orders, rtol)
 
     def all_datasets(self, orders: FloatArray, rtol: float) -> FloatArray:
         """Return upper ends by the bound for all datasets at orders, (O,); inf without one."""
@@ -137,12 +148,13 @@ def renyi_bounds(interval: Interval, orders: FloatArray, rtol: float) -> Bounds:
     return lower, upper
 
 
-def suprema_of(profile: Profile) -> Iterator[list[Supremum]]:
+def suprema_of(profile: Profile) -> Iterator[list[Any]]:
     """Yield the bounds of each crowd of a bound for all datasets: one, or one for each order."""
     parts = profile.parts if isinstance(profile, Max) else [profile]
-    leaves = [part.parts[-1] if isinstance(part, Min) else part for part in parts]
-    suprema = iter([x for x in leaves if isinstance(x, Supremum)])
+    suprema = iter([part.parts[-1] if isinstance(part, Min) else part for part in parts])
     for supremum in suprema:
+        if not isinstance(supremum, Supremum):
+            raise TypeError(f"profile must be the largest of suprema, got {profile!r}")
         yield [supremum] if supremum.crowd.symmetric else [supremum, next(suprema)]
 
 
@@ -158,17 +170,21 @@ def all_datasets_upper(
     end = blankets.largest_loss[1]
     if not ROUNDING_LOSS < end < math.inf:
         return np.full(orders.shape, np.inf)
-    lowest, highest = lower.largest(orders), blankets.largest(orders)
-    nodes = np.array([0.0, end])
+    lowest = [pair for pair in lower.largest(orders) if pair.end > ROUNDING_LOSS]
     plans = [(pair, CHORDS_SHARE * goal) for pair in lowest]
-    for pair, rtol in [*plans, *((pair, max(BLANKETS_RTOL, goal)) for pair in highest)]:
-        new = pair.plan(nodes[nodes <= pair.end], orders, rtol)[0]
-        nodes = np.union1d(nodes, new)
-    aims, n = np.full(nodes.size - 1, WIDEST), lowest[0].n
-    directions = [x for pair in blankets.pairs for x in pair.directions]
-    heights = np.max([log_curve(x, n, nodes[:-1], aims)[1] for x in directions], axis=0)
-    directions = [x for pair in lowest for x in pair.directions]
-    floor = np.max([log_curve(x, n, nodes[:-1], aims)[0] for x in directions], axis=0)
+    plans += [(pair, max(BLANKETS_RTOL, goal)) for pair in blankets.largest(orders)]
+    nodes = np.array([0.0, end])
+    for pair, rtol in plans:
+        inner = np.append(nodes[nodes < pair.end], pair.end)
+        nodes = np.union1d(nodes, pair.plan(orders, rtol).new_nodes(inner))
+    n, aims = blankets.pairs[0].n, np.full(nodes.size - 1, WIDEST)
+
+    def curves(pairs: Sequence[RenyiPair], side: int) -> FloatArray:
+        """Return the largest bounds of all orders of pairs at the nodes but the last."""
+        logs = [log_curve(x, n, nodes[:-1], aims)[side] for pair in pairs for x in pair.directions]
+        return np.asarray(np.max([np.full(aims.shape, -np.inf), *logs], axis=0))
+
+    heights, floor = curves(blankets.pairs, 1), curves(lowest, 0)
     search = _CrowdSearch.of(n, nodes, floor, orders, goal)
     best, moments = search.parts(floor).sum(axis=1), np.full(orders.shape, -np.inf)
     for suprema in suprema_of(profile):
@@ -204,7 +220,9 @@ class _CrowdSearch:
         moments = larger_order([(nodes, np.append(floor, -np.inf))], orders, 0.0)
         with np.errstate(all="ignore"):
             moments = np.maximum(moments, -MAX_EXPONENT)
-            effects = log_effects(nodes, orders)[:, :-1] - log_allowed(moments, moments, goal)
+            effects = (
+                log_effects(nodes, orders)[:, :-1] - log_allowed(moments, moments, goal)[:, None]
+            )
         return _CrowdSearch(n, nodes, floor, effects, MAX_WORK)
 
     def lowered(self, supremum: Supremum, log_heights: FloatArray, best: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
-"""The Rényi divergences of an interval of two profiles, as sums over their curves at few nodes.
+"""The Rényi divergences of pairs of datasets, as sums over polygons through few nodes.
 
 The nodes are as few as the requested width allows by estimates of the curves; they decide the width
-of a divergence, never whether it holds. Proofs: docs/proofs/renyi.md.
+of a divergence, never whether it holds. Outcomes of few users are summed one by one. Proofs:
+docs/proofs/renyi.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.direction import largest_loss
-from shufflebounds.profiles.log_polygons import Bounds, Polygons
+from shufflebounds.profiles.log_polygons import Bounds, Plan, Polygons
 from shufflebounds.profiles.profile import Profile
 from shufflebounds.profiles.rounds import dataset_pairs
 
@@ -34,12 +35,17 @@ FIRST_NODE = 0.25
 NODES_RATIO = 1.5
 # Relative width to which several pairs are computed first, to sort some of them out.
 COARSE_RTOL = 0.1
-# Smallest relative width of a divergence by estimates.
-ESTIMATES_RTOL = 5e-3
+# Share of the requested width for each of an inner and an outer decomposition, in units of that for
+# their δ: divergences need many points.
+ENDS_SHARE = 1.6
+# Relative width of a divergence by estimates, in units of the requested one.
+ESTIMATES_SHARE = 2.0
+# Smallest relative width by estimates: finer nodes would show the errors of the estimates.
+ESTIMATES_RTOL = 2e-3
 # Most choices of nodes by estimates.
 MAX_ESTIMATES = 16
 # Factor of the requested width from one choice of nodes by bounds to the next.
-REFINEMENT = 0.4
+REFINEMENT = 0.9
 # Most choices of nodes by bounds.
 MAX_CHOICES = 6
 
@@ -101,15 +107,14 @@ class RenyiPair:
 
     def _polygon_moments(self, orders: FloatArray, goal: float) -> Bounds:
         """Return bounds of log(E[(P/Q)^α] − 1), the larger one of both orders, (O,)."""
-        nodes, aims = self.plan(self._polygons.nodes, orders, goal)
-        if nodes.size:
-            self._polygons.add(nodes, aims)
+        self._polygons.follow(self.plan(orders, goal))
         return self._polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
 
-    def plan(self, nodes: FloatArray, orders: FloatArray, goal: float) -> Bounds:
-        """Return further nodes for relative widths of `goal`, and the widths to aim at there."""
-        moments = self._estimates.refine(orders, max(goal, ESTIMATES_RTOL), MAX_ESTIMATES)
-        return self._estimates.plan(nodes, orders, moments, goal)
+    def plan(self, orders: FloatArray, goal: float) -> Plan:
+        """Return nodes for relative widths of `goal` at orders, by estimates of the curves."""
+        rtol = max(ESTIMATES_SHARE * goal, ESTIMATES_RTOL)
+        moments = self._estimates.refine(orders, rtol, MAX_ESTIMATES)
+        return self._estimates.plan(orders, moments, goal)
 
     @cached_property
     def largest_loss(self) -> tuple[float, float]:
@@ -143,7 +148,8 @@ class RenyiPairs:
             half = most // 2
             ranked = sorted(pairs[half:], key=lambda pair: -pair.end)
             pairs = pairs[:half] + ranked[:half]
-        return RenyiPairs(pairs, min(first.share for first, _ in orders))
+        share = min(first.share for first, _ in orders)
+        return RenyiPairs(pairs, min(ENDS_SHARE * share, 1.0))
 
     def bounds(self, orders: FloatArray, rtol: float) -> Bounds:
         """Return bounds of the largest divergence at orders, (O,) each.

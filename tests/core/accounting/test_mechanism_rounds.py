@@ -12,8 +12,6 @@ from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.questions.composed import compose
-from shufflebounds.questions.round import Round, affordable_suprema
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
@@ -21,6 +19,7 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.profiles.rounds import RoundCurve, RoundKind
 from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.questions.composed import compose
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
 CROOKED = np.array([[0.75, 0.25], [0.375, 0.625], [0.5, 0.5]])

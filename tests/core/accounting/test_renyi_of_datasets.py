@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import shuffles
 from scipy import stats
-from shufflebounds.profiles.mechanism import lower_bound
 from test_curves_of_mechanisms import renyi_of
 
 import shufflebounds as sb
 from shufflebounds.core.work import spend
-from shufflebounds.profiles import renyi_datasets
+from shufflebounds.profiles import datasets as suprema
+from shufflebounds.profiles import renyi as renyi_of_interval
+from shufflebounds.profiles.direction import pair
+from shufflebounds.questions.plan import Plan
+from shufflebounds.subjects.reports import subject_of
 
 ORDERS = np.array([1.3, 2.0, 5.0, 40.0])
 # Two outputs and three inputs; a blanket assumes far less noise than any of them makes.
@@ -21,10 +24,8 @@ COIN = ((0.75, 0.25), (0.5, 0.5), (0.25, 0.75))
 
 def upper_of(randomizer, n, orders):
     """The upper ends of the bound for all datasets alone."""
-    lower = lower_bound(randomizer.known_datasets(), np.array([float(n)]))
-    blankets = list(randomizer.blankets().values())
-    crowds = randomizer.crowds()
-    return renyi_datasets.all_datasets_upper(crowds, blankets, lower, n, orders, 2e-3)
+    [(interval, _)] = Plan(subject_of(randomizer)).single_shuffles(n)
+    return renyi_of_interval.Renyi(interval).all_datasets(orders, 2e-3)
 
 
 @pytest.mark.parametrize("channel", [shuffles.TERNARY, shuffles.CROOKED])
@@ -33,17 +34,17 @@ def test_chords_over_exact_suprema_cover_every_dataset(channel, monkeypatch):
     n, asked = 5, []
     datasets = shuffles.all_datasets(channel, n)
 
-    def supremum(crowd, eps, users):
+    def supremum(crowd, eps, users, *_):
         asked.append(eps)
         return math.nextafter(float(shuffles.largest(datasets.values(), eps)[1]), 1.0)
 
-    monkeypatch.setattr(renyi_datasets, "supremum", supremum)
+    monkeypatch.setattr(suprema, "supremum", supremum)
     randomizer = sb.MatrixRandomizer(np.array(channel))
     upper = upper_of(randomizer, n, ORDERS)
     blankets = [sb.renyi(blanket, n, ORDERS).lower for blanket in randomizer.blankets().values()]
     assert asked
-    monkeypatch.setattr(renyi_datasets, "supremum", lambda *_: spend(1.0))
-    monkeypatch.setattr(renyi_datasets, "MAX_WORK", 0.0)
+    monkeypatch.setattr(suprema, "supremum", lambda *_: spend(1.0))
+    monkeypatch.setattr(renyi_of_interval, "MAX_WORK", 0.0)
     # Blankets remain where there is no work left.
     assert (upper_of(randomizer, n, ORDERS) > upper).all()
     for i, order in enumerate(ORDERS.tolist()):
@@ -107,3 +108,10 @@ def test_losses_without_a_bound_are_refused_at_once():
         sb.renyi_epsilon(sb.Gaussian(2.0), 10_000, 1e-6)
     clamped = sb.Gaussian(2.0, clamp=6.0, grid=0.5)
     assert sb.epsilon(clamped, 10_000, 1e-6).lower <= sb.renyi_epsilon(clamped, 10_000, 1e-6).upper
+
+
+def test_only_suprema_bound_all_datasets():
+    """Another profile in their place would count as a divergence of 0."""
+    blankets = pair(sb.KRR(3, 1.0).blanket(), np.array([100.0])).upper
+    with pytest.raises(TypeError, match="must be the largest of suprema, got "):
+        list(renyi_of_interval.suprema_of(blankets))

@@ -12,10 +12,10 @@ import pytest
 from repository import ROOT
 
 import shufflebounds as sb
+from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.questions import deployment as module
 from shufflebounds.questions import deployment_description as description
 from shufflebounds.questions import round as round_module
-from shufflebounds.profiles.loss_sum import LossSum
 
 EPS0 = 1.0
 KEEP = math.exp(EPS0) / (1.0 + math.exp(EPS0))

@@ -9,14 +9,16 @@ import shuffles
 from engines import overlap
 from hypothesis import event, given
 from hypothesis import strategies as st
-from shufflebounds.profiles.loss_moments import Kinks, kinks_above, kinks_below, log_moments
 from strategies import decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import log_divergence, log_divergences
-from shufflebounds.divergence.moments import log_fall, log_rise
-from shufflebounds.profiles import renyi as pair_sums
+from shufflebounds.divergence.moments import log_fall, log_polygon_terms, log_rise, log_total
+from shufflebounds.profiles import direction, renyi_pairs
+from shufflebounds.profiles.log_polygons import Polygons
+from shufflebounds.profiles.profile import Interval, Max, Min
+from shufflebounds.profiles.renyi import renyi_bounds
 from shufflebounds.questions.renyi import renyi
 
 ORDERS = (1.05, 1.5, 2.0, 3.7, 8.0, 50.0)
@@ -70,7 +72,7 @@ def test_sums_enclose_enumeration(case):
 def test_polygons_enclose_enumeration(case, monkeypatch):
     """As with many users, from hockey-stick divergences alone."""
     decomposition, n, truth = case
-    monkeypatch.setattr(pair_sums, "_enumerated_moments", lambda *_: None)
+    monkeypatch.setattr(renyi_pairs, "few_moments", lambda *_: None)
     found = reached(lambda: renyi(decomposition, n, ORDERS))
     for value, enclosure in zip(truth, found, strict=True):
         assert enclosure.lower <= value <= enclosure.upper
@@ -115,7 +117,7 @@ def test_sums_hold_for_any_decomposition(case, orders):
 @examples(3)
 def test_polygons_hold_for_any_decomposition(decomposition, n, order):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_sums, "_enumerated_moments", lambda *_: None)
+        patch.setattr(renyi_pairs, "few_moments", lambda *_: None)
         assert_encloses(decomposition, n, [order])
 
 
@@ -163,7 +165,7 @@ def test_equal_entries_may_stand_for_others():
 @pytest.mark.parametrize("nudge", [0.0, 1e-12, 1e-9, 1e-7, 1e-4])
 def test_polygons_that_vanish_at_once(monkeypatch, nudge):
     """D is below all floats, or their neighbours' rounding, soon beyond 0."""
-    monkeypatch.setattr(pair_sums, "_enumerated_moments", lambda *_: None)
+    monkeypatch.setattr(renyi_pairs, "few_moments", lambda *_: None)
     a = np.array([1.0 - 1e-9, 1e-9])
     b = a * (1.0 + nudge * np.array([0.0, 1.0]))
     b /= b.sum()
@@ -182,8 +184,8 @@ def test_polygons_that_vanish_at_once(monkeypatch, nudge):
 def test_binomial_sum_of_two_atoms(n, eps0):
     """Both directions of 2-RR with all others at x0, D′/D = 1 + (e² − 1)/(ne) (k − np)."""
     pair = sb.KRR(2, eps0).dataset_pair()
-    orders = (1.05, 2.0, 7.5, 50.0)
-    found = renyi(pair, n, orders, 1e-5)
+    orders = (1.05, 2.0, 7.5, 50.0, 3e3, 1e5)
+    found = reached(lambda: renyi(pair, n, orders, 1e-5))
     with mpmath.workdps(40):
         e = mpmath.e ** mpmath.mpf(eps0)
         p = 1 / (e + 1)
@@ -196,6 +198,7 @@ def test_binomial_sum_of_two_atoms(n, eps0):
                 for power in (alpha, 1 - alpha)
             ]
             assert enclosure.lower <= mpmath.log(max(ends)) / (alpha - 1) <= enclosure.upper
+            assert enclosure.relative_width <= 1e-5
 
 
 @pytest.mark.parametrize("rtol", [None, 1e-4])
@@ -250,6 +253,60 @@ def test_continuous_randomizers():
     assert np.all(outer.lower <= found.upper)
 
 
+@pytest.mark.parametrize("domain", ["binary", "interval"])
+@pytest.mark.parametrize("eps0", [0.3, 2.0])
+def test_a_lone_report_with_laplace_noise(eps0, domain):
+    """Two Laplace laws at distance 1 in closed form; the worst pair of [0, 1] is its ends."""
+    randomizer = sb.Laplace(eps0) if domain == "binary" else sb.Laplace(eps0, domain=domain)
+    orders = [1.2, 2.0, 30.0, 4e3]
+    found = renyi(randomizer, 1, orders)
+    for order, ends in zip(orders, found, strict=True):
+        with mpmath.workdps(40):
+            x, alpha = mpmath.mpf(eps0), mpmath.mpf(order)
+            total = alpha * mpmath.e ** ((alpha - 1) * x) + (alpha - 1) * mpmath.e ** (-alpha * x)
+            assert ends.lower <= mpmath.log(total / (2 * alpha - 1)) / (alpha - 1) <= ends.upper
+        assert ends.relative_width < 0.02
+
+
+def test_tiny_divergences_of_many_users():
+    """D_α is α/2 times the variance of P/Q up to terms that are 10⁻⁶ of it."""
+    eps0, n = 0.1, 10**12
+    found = renyi(sb.KRR(2, eps0).dataset_pair(), n, [1.5, 2.0, 9.0])
+    with mpmath.workdps(60):
+        # The ratio is 1 + (e² − 1)/(ne)(k − np), k ~ Bin(n, p).
+        e = mpmath.e ** mpmath.mpf(eps0)
+        p, step = 1 / (e + 1), (e * e - 1) / (n * e)
+        for order, ends in zip((1.5, 2.0, 9.0), found, strict=True):
+            square = n * p * (1 - p) * step**2
+            value = mpmath.mpf(order) / 2 * square
+            assert ends.lower <= value * (1 + mpmath.mpf(10) ** -4)
+            assert value * (1 - mpmath.mpf(10) ** -4) <= ends.upper
+    assert np.all(found.relative_width <= 2e-3)
+
+
+def test_an_interval_of_several_pairs():
+    """The divergence of the largest of pairs is the largest of their divergences."""
+    decompositions, n, orders = [sb.KRR(2, 0.8).blanket(), LOPSIDED], 4, np.array([1.3, 4.0, 60.0])
+    users = np.array([float(n)])
+    parts = [direction.pair(decomposition, users).upper for decomposition in decompositions]
+    largest = Max(parts)
+    low, high = renyi_bounds(Interval(largest, largest), orders, 1e-6)
+    # An upper bound of all datasets counts only where it is the smallest.
+    loose = direction.pair(sb.KRR(2, 3.0).blanket(), users).upper
+    _, smallest = renyi_bounds(Interval(parts[0], Min([loose, largest])), orders, 1e-6)
+    for i, order in enumerate(orders.tolist()):
+        with mpmath.workdps(50):
+            truth = max(
+                divergence_of(
+                    [(real(p), real(q)) for p, q in shuffles.pair_of(decomposition, n)],
+                    mpmath.mpf(order),
+                )
+                for decomposition in decompositions
+            )
+            assert low[i] <= truth <= high[i] <= low[i] * (1 + 1e-6)
+            assert truth <= smallest[i] <= high[i] * (1 + 1e-6)
+
+
 @given(
     st.floats(-8.0, 5.0).map(lambda x: 1.0 + 10.0**x),
     st.floats(-9.0, 1.5).map(lambda x: 10.0**x),
@@ -299,20 +356,40 @@ polygons = st.lists(
 
 @given(polygons, st.floats(-6.0, 2.5).map(lambda x: 1.0 + 10.0**x), st.booleans())
 @examples(60)
-def test_sums_over_kinks_are_integrals_of_polygons(steps, order, reverse):
+def test_terms_are_integrals_of_polygons(steps, order, reverse):
     """Any polygon, convex or not, against the antiderivative in 60 digits."""
     eps = np.cumsum([0.0, *(width for width, _ in steps)])
     logs = np.append(-np.cumsum([0.0, *(drop for _, drop in steps[1:])]), -np.inf)
-    nothing = Kinks(np.ones(1), np.full(1, -np.inf), np.ones(1, bool), 0.0)
     with mpmath.workdps(60 + int(0.5 * order * eps[-1])):
         value = polygon_integral(eps, logs, 1 - mpmath.mpf(order) if reverse else order)
         for side in (-1.0, 1.0):
-            kinks, empty = Kinks.of(eps, logs, side), Kinks(*list(vars(nothing).values())[:3], side)
-            pair = (empty, kinks) if reverse else (kinks, empty)
-            found = float(log_moments(np.array([order]), *pair)[0])
+            terms = log_polygon_terms(eps, logs, np.array([order]), side)
+            found = float(log_total(terms[int(reverse)], side)[0])
             assert side * (found - mpmath.log(value)) >= 0
-            if all(height > 1e-4 for height in np.diff(eps)) and order < 1e3:
-                assert abs(found - mpmath.log(value)) < 1e-6
+            assert abs(found - mpmath.log(value)) < 1e-9 * (1.0 + order)
+
+
+def test_terms_far_beyond_floats():
+    """Heights of e^{−10⁵} at orders up to 10⁶, and cells without a width, which add nothing."""
+    eps = np.array([0.0, 0.5, 0.5, 0.8, 1.0])
+    logs = np.array([-1.0, -3e4, -3e4, -1e5, -np.inf])
+    distinct = [0, 1, 3, 4]
+    for order in (1.0 + 1e-9, 2.0, 1e4, 1e6):
+        with mpmath.workdps(100):
+            places = [mpmath.e ** mpmath.mpf(x) for x in eps[distinct].tolist()]
+            heights = [mpmath.e ** mpmath.mpf(x) for x in logs[distinct][:-1].tolist()] + [0]
+            power, value = mpmath.mpf(order), mpmath.mpf(0)
+            for x, y, u, v in zip(places, places[1:], heights, heights[1:], strict=False):
+                slope = (v - u) / (y - x)
+                value += (u - slope * x) * power * (y ** (power - 1) - x ** (power - 1))
+                value += slope * (power - 1) * (y**power - x**power)
+            value = mpmath.log(value)
+        low, high = (
+            log_total(log_polygon_terms(eps, logs, np.array([order]), side)[0], side)
+            for side in (-1.0, 1.0)
+        )
+        assert low[0] <= value <= high[0]
+        assert high[0] - low[0] <= 1e-9 * (1.0 + abs(value))
 
 
 def polygon_integral(eps, logs, order):
@@ -354,21 +431,16 @@ def test_polygons_lie_on_their_sides(data, n, order):
         )
         low = np.maximum.accumulate((np.where(low < -600, -np.inf, low) - 1e-12)[::-1])[::-1]
         logs.append((np.append(low, -np.inf), np.append(np.minimum(high + 1e-12, 0.0), -np.inf)))
-    above = [kinks_above(eps, high) for _, high in logs]
-    below = [
-        kinks_below(eps, *ends, other[1][1]) for ends, other in zip(logs, logs[::-1], strict=True)
-    ]
+    polygons = Polygons(lambda *_: logs)
+    polygons.add(eps, np.ones(eps.shape))
+    low, high = polygons.moments(np.array([order]))
     with mpmath.workdps(40 + int(2 * order)):
-        for side in (0, 1):
-            truth = mpmath.fsum(
-                q * ((p / q) ** order - 1 - order * (p / q - 1)) for p, q in exact(pairs[side])
-            )
-            high = log_moments(np.array([order]), above[side], above[1 - side])[0]
-            assert mpmath.log(truth) <= high + 1e-9
-            if None not in below:
-                low = log_moments(np.array([order]), below[side], below[1 - side])[0]
-                assert low - 1e-9 <= mpmath.log(truth)
-                event("something below" if low > -math.inf else "nothing below")
+        truth = max(
+            mpmath.fsum(q * ((p / q) ** order - 1 - order * (p / q - 1)) for p, q in exact(pair))
+            for pair in pairs
+        )
+        assert low[0] - 1e-9 <= mpmath.log(truth) <= high[0] + 1e-9
+        event("something below" if low[0] > -math.inf else "nothing below")
 
 
 def exact(pair):
@@ -377,7 +449,8 @@ def exact(pair):
 
 
 def test_too_narrow_to_reach(monkeypatch):
-    monkeypatch.setattr(pair_sums, "MAX_CHOICES", 0)
+    monkeypatch.setattr(renyi_pairs, "MAX_CHOICES", 0)
+    monkeypatch.setattr(renyi_pairs.Polygons, "follow", lambda *_: False)
     with pytest.raises(sb.PrecisionError, match=r"Renyi divergence at order 2\.0") as caught:
         renyi(sb.standard_clone(1.0), 10**5, 2.0, 1e-6)
     wide = caught.value.enclosure

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from shufflebounds.questions.cells import LARGEST_RATIO, guess_delta
 
 import shufflebounds as sb
 from shufflebounds.divergence.engine import divergence
@@ -20,9 +21,6 @@ from shufflebounds.questions.accountant import (
     to_dp_accounting,
     to_renyi_accounting,
 )
-from shufflebounds.questions.cells import LARGEST_RATIO, guess_delta
-from shufflebounds.divergence.engine import divergence
-from shufflebounds.profiles.one_order import losses_above_order
 from shufflebounds.randomizers.gaussian_cells import (
     NDTR_ERR,
     gaussian_pair,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
 from scipy.stats import laplace
+from shufflebounds.questions.round import affordable_suprema
 
 import shufflebounds as sb
-from shufflebounds.questions.round import affordable_suprema
 
 EPS0 = [0.1, 1.0, 4.0]
 
