@@ -232,7 +232,6 @@ COMMANDS = {
 OPEN_ROWS = {
     ("risk", "duchi"): "the risk command tries one of the dataset pairs",
     ("epsilon of rounds", "krr"): "the row and the best bound are computed apart",
-    ("epsilon of rounds", "blh"): "the row and the best bound are computed apart",
 }
 
 
