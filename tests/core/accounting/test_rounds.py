@@ -289,9 +289,9 @@ def test_a_year_of_different_numbers_of_users():
     found = compose([(daily, n, 1) for n in users]).epsilon(1e-8, rtol=0.05)
     few, many = (compose([(daily, n, 120)]).epsilon(1e-8) for n in (min(users), max(users)))
     assert many.lower <= found.lower < found.upper <= few.upper
-    # ε goes about like the root of the sum of 1/n.
+    # ε goes about like the root of the sum of 1/n; the enclosure is up to 0.05 wide.
     typical = compose([(daily, round(120 / sum(1 / n for n in users)), 120)]).epsilon(1e-8)
-    assert 0.98 * typical.lower < found.lower < found.upper < 1.02 * typical.upper
+    assert 0.96 * typical.lower < found.lower < found.upper < 1.04 * typical.upper
 
 
 def epsilon_of_sums_of_bits(users, keep, delta, step):

@@ -212,6 +212,8 @@ OTHER_NUMBERS = {
     ("wang2024", "fig4"): {32.0},
     ("wang2024", "fig5_64"): {6.0},
     ("wang2024", "fig5_2048"): {11.0},
+    # 1/(e + 1), and what the released code has in place of it and of ε₀.
+    ("wang2025", "fig2"): {0.269, 0.276, 1.92, 3.85},
     ("deployment", "profile"): {SMALLEST_DELTA},
     # What a published program gives, with the setting that it was asked for.
     ("allocation", "noise"): {1.577, 1.637},
