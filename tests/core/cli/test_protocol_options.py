@@ -105,9 +105,7 @@ def test_questions_on_mechanisms_speak_of_shuffled_reports(tmp_path):
         page = tmp_path / f"{words[0]}.md"
         run(*words, *some, "--report", page)
         text = page.read_text(encoding="utf-8")
-        assert text.split("\n\n")[1].startswith(
-            "Privacy of shuffled reports: KRR(k=3, eps0=1.0), "
-        )
+        assert text.split("\n\n")[1].startswith("Privacy of shuffled reports: KRR(k=3, eps0=1.0), ")
         assert "The observer sees every shuffled report" in text
         assert answer(*words, *some)["seen"] == "shuffled reports"
 
