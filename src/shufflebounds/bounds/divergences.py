@@ -83,6 +83,11 @@ class SeenPairs(Subject):
         """See `Subject`."""
         return self.subject.total(rounds)
 
+    @property
+    def label(self) -> str:
+        """See `Subject`."""
+        return self.subject.label
+
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
         shuffles = self.subject.shuffles(n, aim)

@@ -98,10 +98,17 @@ def interval_of(
     -------
     Interval
         Of profiles of P curves. That of several rounds keeps the losses that it computes.
+
+    Raises
+    ------
+    ValueError
+        For lower bounds of a subject without pairs of datasets.
     """
     rows = [
         [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
     ]
+    if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
+        raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     first, *others = rows[0]
     if not others and all(
         len(row) == 1 and row[0].times == 1 and row[0].source is first.source for row in rows
@@ -126,20 +133,13 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         return replace(pair(decomposition, n), is_ordered=True)
     pairs = shuffles[0].dataset_pairs
     if view is View.LOWER:
-        return _largest(_promising(_required(pairs)), most, is_selective=True)
+        return _largest(_promising(pairs), most, is_selective=True)
     if view is View.BLANKET or is_given:
         return _largest(source.blankets, n)
     upper = _smallest(source, n, _suprema(source, n) if view is View.BEST else None)
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
     return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
-
-
-def _required(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
-    """Return the pairs of datasets; ValueError if there are none."""
-    if not pairs:
-        raise ValueError("no pair of datasets is known for a lower bound")
-    return pairs
 
 
 def _promising(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
@@ -335,7 +335,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
     if view is View.LOWER:
-        return _largest(_required(pairs), most, is_selective=True)
+        return _largest(pairs, most, is_selective=True)
     upper = _smallest(
         shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
     )
