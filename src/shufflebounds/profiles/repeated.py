@@ -137,7 +137,7 @@ class Repeated:
         if question in self._failures:
             raise self._failures[question]
         rtol, answer = self._answers.get(question[:2], (math.inf, None))
-        if answer is None or (question.rtol < rtol and (answer.is_short or not self.is_exact)):
+        if answer is None or question.rtol < min(rtol, answer.enclosure.relative_width):
             answer = self._search(question)
             self._answers[question[:2]] = question.rtol, answer
         return answer
@@ -185,13 +185,17 @@ class Repeated:
         """Return whether the ends are as close as requested, or as theory allows."""
         if answer.upper <= MIN_DELTA or answer.enclosure.relative_width <= question.rtol:
             return True
-        if self.is_strict or self.is_exact:
+        if self.is_exact:
             return False
         below, above = sums.around_pairs()
         if below is None or above is None:
             return False
         upper = question.end(above, 1.0)
-        return upper - question.end(below, -1.0) <= question.rtol * upper < math.inf
+        error = upper - question.end(below, -1.0)
+        if self.is_strict:
+            # What the nodes add to the width is all that other nodes can take from it.
+            return error <= LEAST_GAIN * (answer.upper - answer.lower)
+        return error <= question.rtol * upper < math.inf
 
     def _with_reserve(self, question: RoundQuestion, answer: RoundAnswer) -> RoundAnswer:
         """Return the answer with what little more work gives, even if the budget is spent."""

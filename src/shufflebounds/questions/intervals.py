@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -285,7 +285,8 @@ def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
     return rounds
 
 
-class Family(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Family:
     """Numbers of draws of one source, and its bound for all datasets, if it is affordable."""
 
     n: FloatArray

@@ -203,9 +203,9 @@ def test_bad_rounds(parts, message):
 
 def test_rounds_of_the_public_functions():
     blanket = sb.KRR(10, 2.0).blanket()
-    composed = compose([(blanket, 10**4, 30)])
-    assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == composed.epsilon(1e-6)
-    assert sb.delta(blanket, 0.5, 10**4, rounds=30) == composed.delta(0.5)
+    for_epsilon, for_delta = (compose([(blanket, 10**4, 30)]) for _ in range(2))
+    assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == for_epsilon.epsilon(1e-6)
+    assert sb.delta(blanket, 0.5, 10**4, rounds=30) == for_delta.delta(0.5)
 
 
 def test_several_points_of_many_rounds_are_those_of_each():
@@ -229,16 +229,25 @@ def test_several_points_of_many_rounds_are_those_of_each():
         sb.epsilon(blanket, [10, 20], [1e-6, 1e-3], rounds=2)
 
 
-def test_the_error_of_several_points_has_the_enclosures_of_all(monkeypatch):
+@pytest.mark.parametrize(
+    ("is_expensive", "message"),
+    [
+        (True, "epsilon is not known well enough; more would cost too much work"),
+        (False, r"2 rounds is known only to lie in \[0.0, 20.0\].* \(so at 2 of 3 points\)"),
+    ],
+)
+def test_the_error_of_several_points_has_the_enclosures_of_all(is_expensive, message, monkeypatch):
     def too_wide(rounds, question):
-        n = int(rounds.kinds[0].pairs[0][0].n[0])
-        if n == 10:
+        n = float(rounds.kinds[0].pairs[0][0].n[0])
+        if n == 10.0:
             return RoundAnswer(1.0, 1.0, False)
-        raise WorkError(f"n = {n} is too wide", sb.Enclosure(0.0, float(n)))
+        if is_expensive:
+            raise WorkError("it would cost too much work", sb.Enclosure(0.0, n))
+        return RoundAnswer(0.0, n, True)
 
     monkeypatch.setattr(Repeated, "answer", too_wide)
     blanket = sb.KRR(10, 2.0).blanket()
-    with pytest.raises(sb.PrecisionError, match="n = 20 is too wide") as error:
+    with pytest.raises(sb.PrecisionError, match=message) as error:
         sb.epsilon(blanket, [10, 20, 30], 1e-6, rounds=2)
     assert error.value.enclosure.upper.tolist() == [1.0, 20.0, 30.0]
     with pytest.raises(sb.PrecisionError) as alone:
@@ -277,7 +286,8 @@ def test_next_to_no_privacy_loss_at_all(monkeypatch):
     # One rare report among four is 5/4 times as likely, two rounds of them 25/16 < √e: it takes two
     # in a round.
     monkeypatch.undo()
-    found = sb.delta(sb.Decomposition([1.0, 1e-30], [1.0, 2e-30], [1.0, 1e-30]), 0.5, 4, rounds=2)
+    rare = sb.Decomposition([1.0, 1e-30], [1.0, 2e-30], [1.0, 1e-30])
+    found = reached(partial(sb.delta, rare, 0.5, 4, rounds=2))
     assert found.lower <= 1e-57
     assert found.upper <= 1e-33
 
