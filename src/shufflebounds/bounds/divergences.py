@@ -34,6 +34,26 @@ LARGEST_ACCOUNTED_RTOL = 1e-2
 See = Callable[[Source], Source]
 # Returns the pairs of datasets that stand for others.
 SeePairs = Callable[[Mapping[str, Decomposition]], Mapping[str, Decomposition]]
+# Returns which inputs decide answers about a source.
+NameInputs = Callable[[Source, NamedEnds], list[PairName]]
+
+
+def no_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return no inputs: the bound looks at none."""
+    return [PairName()] * len(ends.upper)
+
+
+def blanket_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return the victim's inputs of the blankets at the upper ends, if one decides."""
+    names = [str(name) for name in ends.upper_names]
+    if len(source.blankets) == 1:
+        names = list(source.blankets) * len(names)
+    return [source.blanket_inputs(x) if x in source.blankets else PairName() for x in names]
+
+
+def dataset_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return the inputs of the pairs of datasets at the lower ends."""
+    return [source.dataset_inputs(str(name)) for name in ends.lower_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +149,7 @@ def divergence_bound(
     label: str,
     source: str,
     knows_mechanism: bool = True,
+    name_inputs: NameInputs = no_inputs,
 ) -> Bound:
     """Return the bound that is an interval of two profiles."""
 
@@ -147,7 +168,9 @@ def divergence_bound(
                     n = listed[0].require("n")
                     is_free = rounds is None and plan.has_several_rounds(n)
                     rtol = None if is_free else numerics.rtol
-                    answers += _profile_answers(plan, kind, Quantity(quantity), listed, rtol)
+                    answers += _profile_answers(
+                        plan, Quantity(quantity), listed, rtol, name_inputs
+                    )
         return answers
 
     return Bound(
@@ -164,7 +187,11 @@ def divergence_bound(
 
 
 def _profile_answers(
-    plan: Plan, kind: Kind, quantity: Quantity, settings: Sequence[Setting], rtol: float | None
+    plan: Plan,
+    quantity: Quantity,
+    settings: Sequence[Setting],
+    rtol: float | None,
+    name_inputs: NameInputs,
 ) -> list[Answer]:
     """Return ε or δ at each setting; points of one shuffle are computed together."""
     given = "eps" if quantity is Quantity.DELTA else "delta"
@@ -175,23 +202,11 @@ def _profile_answers(
     except WorkError as error:
         if len(settings) == 1:
             return [Answer(error.enclosure, shortfall=str(error))]
-        rows = (_profile_answers(plan, kind, quantity, [x], rtol) for x in settings)
+        rows = (_profile_answers(plan, quantity, [x], rtol, name_inputs) for x in settings)
         return [answer for row in rows for answer in row]
-    rows_ = zip(
-        ends.enclosures(), _names(plan, kind, ends, counts[0]), ends.shortfalls, strict=True
-    )
-    return [Answer(*row) for row in rows_]
-
-
-def _names(plan: Plan, kind: Kind, ends: NamedEnds, n: int) -> list[PairName]:
-    """Return the inputs of the pairs that decide the answers, if one pair does."""
-    source = plan.subject.shuffles(n)[0].source
-    if kind is Kind.LOWER:
-        return [source.dataset_inputs(str(x)) for x in ends.lower_names]
-    names = [str(name) for name in ends.upper_names]
-    if len(source.blankets) == 1:
-        names = list(source.blankets) * len(names)
-    return [source.blanket_inputs(x) if x in source.blankets else PairName() for x in names]
+    names = name_inputs(plan.subject.shuffles(counts[0])[0].source, ends)
+    named = zip(ends.enclosures(), names, ends.shortfalls, strict=True)
+    return [Answer(*row) for row in named]
 
 
 def _renyi_answers(plan: Plan, settings: Sequence[Setting], rtol: float | None) -> list[Answer]:

@@ -83,7 +83,7 @@ class Source:
     def require_eps0(self, bound: str) -> float:
         """Return a finite ε₀; raise ValueError, with the name of the bound, if there is none."""
         if self.eps0 is None or math.isinf(self.eps0):
-            raise ValueError(f"{bound} needs reports with an eps0, got some without")
+            raise ValueError(f"{bound} needs a randomizer with an eps0, got one without")
         return self.eps0
 
     def blanket_inputs(self, name: str) -> PairName:

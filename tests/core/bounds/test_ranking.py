@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import shufflebounds as sb
 from shufflebounds.bounds import ranking
 from shufflebounds.bounds.mechanism_families import Task, mechanism_families
 from shufflebounds.bounds.registry import BOUNDS
+from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.messages import Dump

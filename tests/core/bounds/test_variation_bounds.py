@@ -113,7 +113,7 @@ def test_advanced_parallel_composition_is_the_mean_variation():
 
 def test_protocols_without_numbers_say_so():
     silent = GivenSource(BinarySum().source.blankets)
-    with pytest.raises(ValueError, match=r"^variation-ratio needs reports with an eps0"):
+    with pytest.raises(ValueError, match=r"^variation-ratio needs a randomizer with an eps0"):
         silent.ratios()
     with pytest.raises(ValueError, match=r"^Reports has no analysis of its authors$"):
         epsilon("original", Reports(sb.KRR(3, 1.0)), 100, 1e-6)

@@ -167,7 +167,7 @@ def test_bad_protocols_are_refused_in_one_sentence(changes, message):
 
 
 def test_bounds_of_eps0_alone_refuse_a_protocol_without():
-    with pytest.raises(ValueError, match="need a randomizer with an eps0"):
+    with pytest.raises(ValueError, match="needs a randomizer with an eps0"):
         enclosures(mechanism=BINS, bound="clone")
 
 
