@@ -162,7 +162,7 @@ def divergence_bound(
                 plan = Plan(subject, rounds or 1, make)
                 listed = list(group)
                 if quantity == "renyi":
-                    answers += _renyi_answers(plan, listed, numerics.rtol)
+                    answers += _renyi_answers(plan, kind, listed, numerics.rtol)
                 else:
                     # Several shuffles of one round have the width that is promised by itself.
                     n = listed[0].require("n")
@@ -209,13 +209,25 @@ def _profile_answers(
     return [Answer(*row) for row in named]
 
 
-def _renyi_answers(plan: Plan, settings: Sequence[Setting], rtol: float | None) -> list[Answer]:
-    """Return the Rényi divergence at each setting."""
+def _renyi_answers(
+    plan: Plan, kind: Kind, settings: Sequence[Setting], rtol: float | None
+) -> list[Answer]:
+    """Return the Rényi divergence at each setting.
+
+    Raises ValueError for a lower bound of several kinds of shuffles, which may be the worst in
+    different directions.
+    """
     answers: list[Answer] = []
     for n, group in groupby(settings, key=lambda setting: setting.require("n")):
         orders = np.array([setting.require("order") for setting in group])
         goal = RENYI_RTOL if rtol is None else rtol
-        low, high, widths = RoundDivergences.of(plan, n).bounds(orders, goal)
+        divergences = RoundDivergences.of(plan, n)
+        if kind is Kind.LOWER and len(divergences.parts) > 1:
+            raise ValueError(
+                "no lower bound of a Rényi divergence is known of several kinds of shuffles, got "
+                f"{plan.subject.label}"
+            )
+        low, high, widths = divergences.bounds(orders, goal)
         for x, width in zip(Enclosures(np.minimum(low, high), high), widths.tolist(), strict=True):
             answers.append(Answer(x, shortfall=f"known only to lie in {x}" if width > goal else ""))
     return answers
