@@ -150,6 +150,7 @@ def divergence_bound(
     source: str,
     knows_mechanism: bool = True,
     name_inputs: NameInputs = no_inputs,
+    encloses_truth: bool = False,
 ) -> Bound:
     """Return the bound that is an interval of two profiles."""
 
@@ -180,9 +181,11 @@ def divergence_bound(
         source=source,
         knows_mechanism=knows_mechanism,
         quantities=DIVERGENCES,
+        is_of_shuffles=True,
         composes=True,
         compute=compute,
         make=make,
+        encloses_truth=encloses_truth,
     )
 
 

@@ -254,7 +254,7 @@ class Scenario:
             for bound in bounds
             if quantity in bound.quantities
             and (bound.knows_mechanism or self.has_eps0)
-            and (self.is_single_shuffle or bound.is_divergence or bound.is_of_shuffles)
+            and (self.is_single_shuffle or bound.is_of_shuffles)
             and (self.sends_reports or self._says_something(bound, quantity))
         }
 

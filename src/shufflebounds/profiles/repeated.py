@@ -192,6 +192,8 @@ class Repeated:
             return True
         if self.is_exact:
             return False
+        if sums.are_exact:
+            return True
         below, above = sums.around_pairs()
         if below is None or above is None:
             return False

@@ -107,6 +107,9 @@ def interval_of(
     rows = [
         [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
     ]
+    if view is View.BLANKET:
+        # Both ends are about the blankets, which are not hidden by further messages.
+        rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
     if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     first, *others = rows[0]
