@@ -209,18 +209,55 @@ class Subject(ABC):
         return 0
 
     def original_epsilon(self, n: int, delta: float) -> float | None:
-        """Return the ε that the protocol's authors proved for `n` users, rounded up.
+        """Return the ε that the protocol's authors proved.
 
-        Return None outside the range of their proof. Raise ValueError if the authors proved no ε.
+        Parameters
+        ----------
+        n
+            The number of users.
+        delta
+            δ.
+
+        Returns
+        -------
+        float or None
+            ε (natural log), rounded up; None outside the range of their proof.
+
+        Raises
+        ------
+        ValueError
+            If the authors proved no ε.
         """
         raise ValueError(f"{type(self).__name__} has no analysis of its authors")
 
     def total(self, rounds: int) -> int:
-        """Return the number of rounds in so many of the subject, which may consist of several."""
+        """Return the number of rounds in so many of the subject, which may consist of several.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds of the subject.
+
+        Returns
+        -------
+        int
+            The number of rounds.
+        """
         return rounds
 
     def pure_eps(self, rounds: int) -> float:
-        """Return ε₀ times `rounds`, rounded up, at which δ is 0; inf if there is no ε₀."""
+        """Return an ε at which δ of so many rounds is 0.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds.
+
+        Returns
+        -------
+        float
+            ε₀ times the number of rounds, rounded up; inf if there is no ε₀.
+        """
         return (
             math.inf if self.eps0 is None else Enclosure(self.eps0, self.eps0).times(rounds).upper
         )

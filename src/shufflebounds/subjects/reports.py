@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from shufflebounds.core.datasets import Crowd
-from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
@@ -217,8 +217,9 @@ def subject_of(sent: object) -> Subject:
         return Reports(sent)
     if isinstance(sent, Decomposition):
         return Decompositions((sent,))
-    if isinstance(sent, Iterable) and (several := tuple(sent)):
-        return Decompositions(tuple(require("decomposition", x) for x in several))
+    several = tuple(sent) if isinstance(sent, Iterable) else ()
+    if several and all(isinstance(x, Decomposition) for x in several):
+        return Decompositions(several)
     raise ValueError(
         "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
         f"got {sent!r}"
