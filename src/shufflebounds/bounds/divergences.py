@@ -169,9 +169,7 @@ def divergence_bound(
                     n = listed[0].require("n")
                     is_free = rounds is None and plan.has_several_rounds(n)
                     rtol = None if is_free else numerics.rtol
-                    answers += _profile_answers(
-                        plan, Quantity(quantity), listed, rtol, name_inputs
-                    )
+                    answers += _profile_answers(plan, Quantity(quantity), listed, rtol, name_inputs)
         return answers
 
     return Bound(

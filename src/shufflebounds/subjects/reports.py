@@ -217,10 +217,15 @@ def subject_of(sent: object) -> Subject:
         return Reports(sent)
     if isinstance(sent, Decomposition):
         return Decompositions((sent,))
-    several = tuple(sent) if isinstance(sent, Iterable) else ()
-    if several and all(isinstance(x, Decomposition) for x in several):
-        return Decompositions(several)
     raise ValueError(
         "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
         f"got {sent!r}"
     )
+
+
+def subject_of_round(sent: object) -> Subject:
+    """Return the subject of a round, for which several decompositions may be given, too."""
+    several = tuple(sent) if isinstance(sent, Iterable) else ()
+    if several and all(isinstance(x, Decomposition) for x in several):
+        return Decompositions(several)
+    return subject_of(sent)

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 import shufflebounds as sb
+from shufflebounds.profiles.losses import Losses
 from shufflebounds.questions.accountant import (
     _round_losses_down,
     _split_losses,
@@ -16,7 +17,6 @@ from shufflebounds.questions.accountant import (
     to_renyi_accounting,
 )
 from shufflebounds.questions.composed import compose
-from shufflebounds.profiles.losses import Losses
 
 COMPOSED = compose([(sb.KRR(10, 4.0).blanket(), 10**4, 30)])
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import shuffles
 from scipy import stats
+from shufflebounds.profiles.mechanism import lower_bound
 from test_curves_of_mechanisms import renyi_of
 
 import shufflebounds as sb
 from shufflebounds.core.work import spend
 from shufflebounds.profiles import renyi_datasets
-from shufflebounds.profiles.mechanism import lower_bound
 
 ORDERS = np.array([1.3, 2.0, 5.0, 40.0])
 # Two outputs and three inputs; a blanket assumes far less noise than any of them makes.

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.questions.profile import SampledProfile
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.profiles import datasets
+from shufflebounds.questions.profile import SampledProfile
 from shufflebounds.randomizers import matrix
 
 N, DELTA = 10**6, 1e-6

@@ -41,6 +41,7 @@ from shufflebounds.curves.storage import CurveName
 from shufflebounds.profiles.axis_search import CountAxis, SearchAxis
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import ReportDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
@@ -148,7 +149,8 @@ def test_no_epsilon_is_above_eps0():
 
 
 def test_times_eps0_is_rounded_up():
-    cap = answers.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    limit = AnyMechanism(0.1).pure_eps(3)
+    cap = answers.within_eps0({"": found(1.0, 9.0)}, limit, 3)[0][""].enclosure.upper
     assert Fraction(cap) >= 3 * Fraction(0.1)
     assert cap <= 0.1 * 3 * (1 + 1e-15)
 

@@ -18,7 +18,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import scenario
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.core.setting import Axis, Grid
 from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.plotting.looks import DOTTED
 from shufflebounds.curves.storage import CurveName
@@ -167,7 +167,9 @@ def test_protocols_say_what_remains(protocol, remains, tmp_path):
 def test_a_bound_says_itself_that_it_looks_at_shuffles(monkeypatch):
     """A bound of another package needs no entry in the command line."""
     closed_form = replace(BOUNDS["blanket_best"], name="mine")
-    sums = Scenario(mechanism=ProtocolDescription("coordinate_sums", (("bits", "oue"),)), eps0=1.0, n=100)
+    sums = Scenario(
+        mechanism=ProtocolDescription("coordinate_sums", (("bits", "oue"),)), eps0=1.0, n=100
+    )
     for is_of_shuffles in (False, True):
         mine = replace(closed_form, is_of_shuffles=is_of_shuffles)
         monkeypatch.setattr(scenario, "BOUNDS", {**BOUNDS, "mine": mine})

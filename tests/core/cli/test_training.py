@@ -8,9 +8,9 @@ import pytest
 from commands import answer, run, succeed
 
 import shufflebounds as sb
-from shufflebounds.questions.training import Training
 from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.core.enclosure import PrecisionError
+from shufflebounds.questions.training import Training
 
 EPOCH = ("--protocol", "random_allocation", "--noise-multiplier", 2, "--steps", 100)
 

@@ -9,15 +9,15 @@ import shuffles
 from engines import overlap
 from hypothesis import event, given
 from hypothesis import strategies as st
+from shufflebounds.profiles.loss_moments import Kinks, kinks_above, kinks_below, log_moments
 from strategies import decompositions, examples
 
 import shufflebounds as sb
-from shufflebounds.questions.renyi import renyi
 from shufflebounds.core.enclosure import reached
 from shufflebounds.divergence.engine import log_divergence, log_divergences
 from shufflebounds.divergence.moments import log_fall, log_rise
 from shufflebounds.profiles import renyi as pair_sums
-from shufflebounds.profiles.loss_moments import Kinks, kinks_above, kinks_below, log_moments
+from shufflebounds.questions.renyi import renyi
 
 ORDERS = (1.05, 1.5, 2.0, 3.7, 8.0, 50.0)
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
