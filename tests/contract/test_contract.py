@@ -24,8 +24,9 @@ from shufflebounds.bounds.base import DIVERGENCES, QUANTITIES, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence import engine as certified
-from shufflebounds.protocols.base import GenericReports, SingleMessage
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.messages import CheuZhilyaev
+from shufflebounds.subjects.reports import Reports
 
 # Engines: D(ε) of a decomposition for n users, at a relative width.
 
@@ -221,8 +222,8 @@ def reports(name, k=4, eps0=EPS0):
         return CheuZhilyaev(0.4)
     if BOUNDS[name].knows_mechanism:
         # One of them knows nothing but randomized bits.
-        return SingleMessage(sb.KRR(k=2 if name == "vector_bits_published" else k, eps0=eps0))
-    return GenericReports(eps0)
+        return Reports(sb.KRR(k=2 if name == "vector_bits_published" else k, eps0=eps0))
+    return AnyMechanism(eps0)
 
 
 def ask(name, quantity, eps0=EPS0, k=4, **setting):

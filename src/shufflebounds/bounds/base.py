@@ -129,8 +129,11 @@ class Bound:
         Whether it can answer about several rounds. If not, `answers` raises ValueError for settings
         of more than one.
     make
-        Returns the interval of two profiles that it is, if it is a divergence. Then all questions
-        can be asked of it.
+        Returns the interval of two profiles that it is, if it is one. Then all questions can be
+        asked of it.
+    encloses_truth
+        Whether its ends are about the subject itself, so that theory may keep them apart. Those of
+        other bounds are about the bound.
     """
 
     name: str
@@ -143,11 +146,12 @@ class Bound:
     is_of_shuffles: bool = False
     composes: bool = False
     make: MakeInterval | None = None
+    encloses_truth: bool = False
 
     @property
     def is_divergence(self) -> bool:
         """Whether it is the divergence of decompositions, so that the width matters."""
-        return self.make is not None
+        return self.make is not None and not self.encloses_truth
 
     def answers(
         self,

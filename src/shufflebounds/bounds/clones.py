@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from shufflebounds.bounds.base import Bound, Kind, closed_form
-from shufflebounds.bounds.divergences import See, accounted, divergence_bound, seen
+from shufflebounds.bounds.divergences import See, accounted, blanket_inputs, divergence_bound, seen
 from shufflebounds.bounds.rounds import advanced, theorem_bound
 from shufflebounds.core import validation
 from shufflebounds.core.clones import standard_clone, stronger_clone
@@ -127,6 +127,7 @@ REDUCTION = divergence_bound(
     seen(_see_same_input),
     label="Girgis et al., Theorem 3.6",
     source="Girgis et al., CCS 2021, Theorem 3.6",
+    name_inputs=blanket_inputs,
 )
 
 

@@ -34,6 +34,26 @@ LARGEST_ACCOUNTED_RTOL = 1e-2
 See = Callable[[Source], Source]
 # Returns the pairs of datasets that stand for others.
 SeePairs = Callable[[Mapping[str, Decomposition]], Mapping[str, Decomposition]]
+# Returns which inputs decide answers about a source.
+NameInputs = Callable[[Source, NamedEnds], list[PairName]]
+
+
+def no_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return no inputs: the bound looks at none."""
+    return [PairName()] * len(ends.upper)
+
+
+def blanket_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return the victim's inputs of the blankets at the upper ends, if one decides."""
+    names = [str(name) for name in ends.upper_names]
+    if len(source.blankets) == 1:
+        names = list(source.blankets) * len(names)
+    return [source.blanket_inputs(x) if x in source.blankets else PairName() for x in names]
+
+
+def dataset_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
+    """Return the inputs of the pairs of datasets at the lower ends."""
+    return [source.dataset_inputs(str(name)) for name in ends.lower_names]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +103,11 @@ class SeenPairs(Subject):
         """See `Subject`."""
         return self.subject.total(rounds)
 
+    @property
+    def label(self) -> str:
+        """See `Subject`."""
+        return self.subject.label
+
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
         shuffles = self.subject.shuffles(n, aim)
@@ -124,6 +149,8 @@ def divergence_bound(
     label: str,
     source: str,
     knows_mechanism: bool = True,
+    name_inputs: NameInputs = no_inputs,
+    encloses_truth: bool = False,
 ) -> Bound:
     """Return the bound that is an interval of two profiles."""
 
@@ -136,13 +163,13 @@ def divergence_bound(
                 plan = Plan(subject, rounds or 1, make)
                 listed = list(group)
                 if quantity == "renyi":
-                    answers += _renyi_answers(plan, listed, numerics.rtol)
+                    answers += _renyi_answers(plan, kind, listed, numerics.rtol)
                 else:
                     # Several shuffles of one round have the width that is promised by itself.
                     n = listed[0].require("n")
                     is_free = rounds is None and plan.has_several_rounds(n)
                     rtol = None if is_free else numerics.rtol
-                    answers += _profile_answers(plan, kind, Quantity(quantity), listed, rtol)
+                    answers += _profile_answers(plan, Quantity(quantity), listed, rtol, name_inputs)
         return answers
 
     return Bound(
@@ -152,14 +179,20 @@ def divergence_bound(
         source=source,
         knows_mechanism=knows_mechanism,
         quantities=DIVERGENCES,
+        is_of_shuffles=True,
         composes=True,
         compute=compute,
         make=make,
+        encloses_truth=encloses_truth,
     )
 
 
 def _profile_answers(
-    plan: Plan, kind: Kind, quantity: Quantity, settings: Sequence[Setting], rtol: float | None
+    plan: Plan,
+    quantity: Quantity,
+    settings: Sequence[Setting],
+    rtol: float | None,
+    name_inputs: NameInputs,
 ) -> list[Answer]:
     """Return ε or δ at each setting; points of one shuffle are computed together."""
     given = "eps" if quantity is Quantity.DELTA else "delta"
@@ -170,32 +203,32 @@ def _profile_answers(
     except WorkError as error:
         if len(settings) == 1:
             return [Answer(error.enclosure, shortfall=str(error))]
-        rows = (_profile_answers(plan, kind, quantity, [x], rtol) for x in settings)
+        rows = (_profile_answers(plan, quantity, [x], rtol, name_inputs) for x in settings)
         return [answer for row in rows for answer in row]
-    rows_ = zip(
-        ends.enclosures(), _names(plan, kind, ends, counts[0]), ends.shortfalls, strict=True
-    )
-    return [Answer(*row) for row in rows_]
+    names = name_inputs(plan.subject.shuffles(counts[0])[0].source, ends)
+    named = zip(ends.enclosures(), names, ends.shortfalls, strict=True)
+    return [Answer(*row) for row in named]
 
 
-def _names(plan: Plan, kind: Kind, ends: NamedEnds, n: int) -> list[PairName]:
-    """Return the inputs of the pairs that decide the answers, if one pair does."""
-    source = plan.subject.shuffles(n)[0].source
-    if kind is Kind.LOWER:
-        return [source.dataset_inputs(str(x)) for x in ends.lower_names]
-    names = [str(name) for name in ends.upper_names]
-    if len(source.blankets) == 1:
-        names = list(source.blankets) * len(names)
-    return [source.blanket_inputs(x) if x in source.blankets else PairName() for x in names]
+def _renyi_answers(
+    plan: Plan, kind: Kind, settings: Sequence[Setting], rtol: float | None
+) -> list[Answer]:
+    """Return the Rényi divergence at each setting.
 
-
-def _renyi_answers(plan: Plan, settings: Sequence[Setting], rtol: float | None) -> list[Answer]:
-    """Return the Rényi divergence at each setting."""
+    Raises ValueError for a lower bound of several kinds of shuffles, which may be the worst in
+    different directions.
+    """
     answers: list[Answer] = []
     for n, group in groupby(settings, key=lambda setting: setting.require("n")):
         orders = np.array([setting.require("order") for setting in group])
         goal = RENYI_RTOL if rtol is None else rtol
-        low, high, widths = RoundDivergences.of(plan, n).bounds(orders, goal)
+        divergences = RoundDivergences.of(plan, n)
+        if kind is Kind.LOWER and len(divergences.parts) > 1:
+            raise ValueError(
+                "no lower bound of a Rényi divergence is known of several kinds of shuffles, got "
+                f"{plan.subject.label}"
+            )
+        low, high, widths = divergences.bounds(orders, goal)
         for x, width in zip(Enclosures(np.minimum(low, high), high), widths.tolist(), strict=True):
             answers.append(Answer(x, shortfall=f"known only to lie in {x}" if width > goal else ""))
     return answers

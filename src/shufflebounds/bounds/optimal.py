@@ -17,7 +17,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from shufflebounds.bounds.base import FORMULA_ERR, Answer, Bound, Kind, Numerics
-from shufflebounds.bounds.divergences import accounted, divergence_bound, seen_pairs, view
+from shufflebounds.bounds.divergences import (
+    accounted,
+    blanket_inputs,
+    dataset_inputs,
+    divergence_bound,
+    seen_pairs,
+    view,
+)
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
@@ -32,6 +39,7 @@ BLANKET = divergence_bound(
     view(View.BLANKET),
     label="blanket",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorems 5-8 and 13: the blanket",
+    name_inputs=blanket_inputs,
 )
 
 LOWER = divergence_bound(
@@ -40,6 +48,7 @@ LOWER = divergence_bound(
     view(View.LOWER),
     label="lower bound",
     source="Su, Cheng and Wang, arXiv 2504.07414, Theorem 14: a pair of datasets",
+    name_inputs=dataset_inputs,
 )
 
 BEST = divergence_bound(
@@ -48,6 +57,9 @@ BEST = divergence_bound(
     view(View.BEST),
     label="best proven bound",
     source="docs/proofs/closing-the-gap.md, Theorem 1, or the blanket where that is smaller",
+    # The lower end is that of the worst known dataset.
+    name_inputs=dataset_inputs,
+    encloses_truth=True,
 )
 
 BLANKET_ACCOUNTED = accounted(BLANKET, "blanket_renyi", "blanket, Rényi accounting")
@@ -95,6 +107,7 @@ MERGED_LOWER = divergence_bound(
     seen_pairs(_merged),
     label="lower bound, three groups",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 5.1, others' best input in place of its x*",
+    name_inputs=dataset_inputs,
 )
 
 MERGED_LOWER_PRINTED = divergence_bound(
@@ -103,6 +116,7 @@ MERGED_LOWER_PRINTED = divergence_bound(
     seen_pairs(_printed),
     label="lower bound, Theorem 5.1",
     source="Wang et al., PVLDB 17(8), 2024, Theorem 5.1 as printed",
+    name_inputs=dataset_inputs,
 )
 
 

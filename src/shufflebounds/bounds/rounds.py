@@ -1,7 +1,7 @@
 """Composition theorems that use one (ε, δ) of each round, and the bounds by them, as baselines.
 
 The rounds share a part of δ evenly, at which each round has the ε of its worst decomposition.
-Composing whole privacy profiles (`accounting.composition`) is never worse.
+Composing whole privacy profiles (`questions.composed`) is never worse.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class Scenario:
             and (bound.knows_mechanism or self.has_eps0)
             # Where it stands in the blanket's place, it needs no second row.
             and (bound.name != "stronger_clone" or self.has_blanket)
-            and (self.is_single_shuffle or bound.is_divergence or bound.is_of_shuffles)
+            and (self.is_single_shuffle or bound.is_of_shuffles)
             and (self.sends_reports or self._says_something(bound, quantity))
         }
 

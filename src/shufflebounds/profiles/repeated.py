@@ -68,16 +68,21 @@ class RoundQuestion(NamedTuple):
 
 
 class RoundAnswer(NamedTuple):
-    """Ends of an answer, and whether closer nodes or more work would bring them closer together."""
+    """Ends of an answer, and whether closer nodes or more work would bring them closer together.
+
+    ``name`` is that of the pairs of datasets at the lower end; empty if they have several.
+    """
 
     lower: float
     upper: float
     is_short: bool
+    name: str = ""
 
-    def narrowed(self, lower: float, upper: float) -> RoundAnswer:
-        """Return the answer with two further ends."""
-        high = min(self.upper, upper)
-        return RoundAnswer(min(max(self.lower, lower), high), high, self.is_short)
+    def narrowed(self, lower: float, upper: float, name: str) -> RoundAnswer:
+        """Return the answer with two further ends, and the name at the lower one."""
+        high, is_better = min(self.upper, upper), lower > self.lower
+        low, name = (lower, name) if is_better else (self.lower, self.name)
+        return RoundAnswer(min(low, high), high, self.is_short, name)
 
     @property
     def enclosure(self) -> Enclosure:
@@ -137,7 +142,7 @@ class Repeated:
         if question in self._failures:
             raise self._failures[question]
         rtol, answer = self._answers.get(question[:2], (math.inf, None))
-        if answer is None or (question.rtol < rtol and (answer.is_short or not self.is_exact)):
+        if answer is None or question.rtol < min(rtol, answer.enclosure.relative_width):
             answer = self._search(question)
             self._answers[question[:2]] = question.rtol, answer
         return answer
@@ -222,7 +227,7 @@ class Repeated:
     @staticmethod
     def _rough_ends(
         kinds: Sequence[RoundKind], question: RoundQuestion
-    ) -> Iterator[tuple[float, float]]:
+    ) -> Iterator[tuple[float, float, str]]:
         """Yield ends from few nodes."""
         sums = Rounds(kinds).sums_for([question.target(ROUGH_RTOL)])
         yield _ends(question, sums)
@@ -230,7 +235,7 @@ class Repeated:
     @staticmethod
     def _ends_of_single_rounds(
         kinds: Sequence[RoundKind], question: RoundQuestion
-    ) -> Iterator[tuple[float, float]]:
+    ) -> Iterator[tuple[float, float, str]]:
         """Yield the end of basic composition, and that of each round alone."""
         share = question.at / sum(kind.times for kind in kinds) * (1.0 - 1e-12)
         if share >= MIN_DELTA or not question.is_epsilon:
@@ -238,9 +243,10 @@ class Repeated:
                 kind.times * float(question.of_profile(kind.interval.upper, share).upper[0])
                 for kind in kinds
             ]
-            yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U)
+            yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U), ""
         for kind in kinds:
-            yield float(question.of_profile(kind.interval.lower, question.at).lower[0]), math.inf
+            ends = question.of_profile(kind.interval.lower, question.at)
+            yield float(ends.lower[0]), math.inf, str(ends.names[0])
 
 
 def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bool:
@@ -258,10 +264,11 @@ def _is_hopeless(answer: RoundAnswer, reach: tuple[float, float], rtol: float) -
     return gap > rtol * answer.upper and is_near
 
 
-def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float]:
-    """Return both ends that sums of losses give."""
-    lower = max((question.end(x, -1.0) for x in sums.lower()), default=0.0)
-    return lower, max(question.end(x, 1.0) for x in sums.upper())
+def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float, str]:
+    """Return both ends that sums of losses give, and the name at the lower one."""
+    lowers = [(question.end(x, -1.0), name) for name, x in sums.named_lower()]
+    lower, name = max(lowers, key=lambda x: x[0], default=(0.0, ""))
+    return lower, max(question.end(x, 1.0) for x in sums.upper()), name
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +278,11 @@ class RoundSide(Profile):
     rows: Sequence[Repeated]
     side: float
     name: str = ""
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether it is that of pairs of datasets."""
+        return self.side < 0.0 or all(row.is_exact for row in self.rows)
 
     @property
     def is_costly(self) -> bool:  # type: ignore[override]
@@ -345,7 +357,7 @@ class RoundSide(Profile):
         lower, upper = (np.array([x[i] for x in answers]) for i in (0, 1))
         if failure:
             raise WorkError(failure, one_or_many(lower, upper))
-        names = np.full(upper.shape, self.name, dtype=object)
+        names = np.array([x.name if self.has_pairs else self.name for x in answers], dtype=object)
         return Ends(lower, upper, names, np.array([x.is_short for x in answers]))
 
     def estimates(self, eps: FloatArray) -> FloatArray:

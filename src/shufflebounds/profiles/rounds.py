@@ -470,8 +470,17 @@ class Sums:
 
         A round of which no losses are known is left out: more rounds do not lower δ.
         """
-        sums = (self._sum(losses, times) for losses in self._below)
-        return [x for x in sums if x is not None]
+        return [x for _, x in self.named_lower(times)]
+
+    def named_lower(self, times: Sequence[int] | None = None) -> list[tuple[str, LossSum]]:
+        """Return the same sums, each with the name that its pairs share, or an empty one."""
+        sums = [self._sum(losses, times) for losses in self._below]
+        names = [{x[0].name for x in orders} for orders in self.rounds.orders()]
+        return [
+            (min(name) if len(name) == 1 else "", x)
+            for name, x in zip(names, sums, strict=True)
+            if x is not None
+        ]
 
     def floor(self) -> LossSum | None:
         """Return a sum that shows how far more nodes may lower `upper`; it need not be a bound."""

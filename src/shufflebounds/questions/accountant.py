@@ -27,7 +27,7 @@ from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.composed import ANY_N, Composed, compose
 from shufflebounds.questions.plan import BLANKETS, Plan
 from shufflebounds.questions.renyi import RoundDivergences
-from shufflebounds.subjects.reports import subject_of
+from shufflebounds.subjects.reports import subject_of_round
 
 # Relative width of ε of the losses that are converted to dp_accounting.
 _CONVERTED_RTOL = 1e-3
@@ -97,8 +97,8 @@ class ShuffleAccountant:
         mechanism = tuple(decomposition) if isinstance(decomposition, Iterable) else decomposition
         n = validation.users(n)
         rounds = validation.rounds(rounds)
-        common_relation("the ledger", [Relation.REPLACE, subject_of(mechanism).relation])
-        keys = (shuffle.source.key for shuffle in subject_of(mechanism).shuffles(n))
+        common_relation("the ledger", [Relation.REPLACE, subject_of_round(mechanism).relation])
+        keys = (shuffle.source.key for shuffle in subject_of_round(mechanism).shuffles(n))
         key = (*keys, n)
         earlier_rounds = self._rounds[key][2] if key in self._rounds else 0
         new_ledger = {**self._rounds, key: (mechanism, n, earlier_rounds + rounds)}

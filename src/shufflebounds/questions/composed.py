@@ -22,7 +22,7 @@ from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import repeated
 from shufflebounds.questions.plan import Plan
 from shufflebounds.subjects.base import Aim
-from shufflebounds.subjects.reports import subject_of
+from shufflebounds.subjects.reports import subject_of_round
 from shufflebounds.subjects.schedule import Phase, Schedule
 
 # The number of users that a question about a schedule names. Its phases have their own.
@@ -213,7 +213,7 @@ def compose(
             f"rounds must be one or more triples (decomposition, n, times), got {rounds!r}"
         )
     phases = [
-        Phase(subject_of(sent), validation.users(n), validation.rounds(times))
+        Phase(subject_of_round(sent), validation.users(n), validation.rounds(times))
         for sent, n, times in triples
     ]
     total = sum(phase.times for phase in phases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -109,10 +109,20 @@ def interval_of(
     -------
     Interval
         Of profiles of P curves. That of several rounds keeps the losses that it computes.
+
+    Raises
+    ------
+    ValueError
+        For lower bounds of a subject without pairs of datasets.
     """
     rows = [
         [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
     ]
+    if view is View.BLANKET:
+        # Both ends are about the blankets, which are not hidden by further messages.
+        rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
+    if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
+        raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     first, *others = rows[0]
     if not others and all(
         len(row) == 1 and row[0].times == 1 and row[0].source is first.source for row in rows
@@ -305,7 +315,8 @@ def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
     return rounds
 
 
-class Family(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Family:
     """Numbers of draws of one source, and its bound for all datasets, if it is affordable."""
 
     n: FloatArray
@@ -355,7 +366,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
     if view is View.LOWER:
-        return _largest(_required(pairs), most, is_selective=True)
+        return _largest(pairs, most, is_selective=True)
     upper = _smallest(
         shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
     )

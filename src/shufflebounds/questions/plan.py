@@ -32,10 +32,6 @@ CELLS_RTOLS = {Quantity.EPSILON: (1e-3, 1e-2), Quantity.DELTA: (2e-2, 0.1)}
 NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer.
 MAX_CHOICES = 4
-# Factor by which a choice of cells must narrow the answer to count as useful.
-WORTHWHILE = 0.8
-# Choices in a row that may be useless: more cells may lie worse.
-MAX_IDLE_CHOICES = 2
 # Most δ that cells are made for before the answer is asked for.
 MAX_GUESSES = 12
 # Largest ratio of the δ that cells are made for to the answer, and of the answer to it.
@@ -240,16 +236,17 @@ class Plan:
     def _with_more_cells(
         self, quantity: Quantity, at: float, n: int, aim: Aim, goal: float
     ) -> Iterator[Enclosure]:
-        """Yield answers from more and more cells, as long as that helps."""
-        most, width, idle = self.subject.most_cells(self.rounds), math.inf, 0
+        """Yield answers from more and more cells.
+
+        A single choice may be wider than the one before, where a kink lies within a cell.
+        """
+        most = self.subject.most_cells(self.rounds)
         for _ in range(MAX_CHOICES):
             enclosure = self._once(quantity, at, n, aim, max(NUMERICAL_SHARE * goal, 1e-9))
             yield enclosure
-            previous, width = width, enclosure.relative_width
-            idle = idle + 1 if width > WORTHWHILE * previous else 0
-            if idle == MAX_IDLE_CHOICES or aim.cells >= most:
+            if aim.cells >= most:
                 break
-            factor = min(max(1.3 * math.sqrt(width / goal), 1.5), 4.0)
+            factor = min(max(1.3 * math.sqrt(enclosure.relative_width / goal), 1.5), 4.0)
             aim = aim._replace(cells=min(math.ceil(factor * aim.cells), most))
 
     def _guesses(self, eps: float, n: int) -> Iterator[tuple[Aim, Enclosure]]:

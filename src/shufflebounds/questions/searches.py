@@ -118,7 +118,7 @@ class InverseQuestion:
     def search(self, make: MakeInterval, start: float | None = None) -> AxisSearch:
         """Return the search for the ends that one bound shows, from an estimate on the scale."""
         search = AxisSearch(self.axis)
-        with enclosed_so_far(lambda: self.enclosure(search)):
+        with enclosed_so_far(lambda: self.axis.enclosure(search.unsafe_end, search.safe_end)):
             search.run(_comparison(self, make), self.start if start is None else start)
         return search
 
@@ -165,6 +165,26 @@ class InverseQuestion:
     def enclosure(self, search: AxisSearch) -> Enclosure:
         """Return the axis' enclosure of the answer."""
         return self.axis.enclosure(search.unsafe_end, search.safe_end)
+
+
+@dataclass(frozen=True)
+class Eps0Question(InverseQuestion):
+    """Up to which ε₀ is a target met?"""
+
+    def enclosure(self, search: AxisSearch) -> Enclosure:
+        """See `InverseQuestion`; raise ValueError if no ε₀ is known to meet the target."""
+        eps, delta = self.target.eps, self.target.delta
+        if search.safe_end is None and eps <= 2.0 * delta:
+            raise ValueError(
+                f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
+                f"divergence from 0, got {delta!r}"
+            )
+        if search.safe_end is None:
+            raise ValueError(
+                "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
+                f"{self.axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
+            )
+        return super().enclosure(search)
 
 
 def _comparison(
@@ -328,7 +348,7 @@ def largest_eps0(
     >>> f"{eps0.lower:.1f}"
     '5.5'
     """
-    eps, delta = _validate_eps_of_eps0(eps), validation.delta(delta)
+    eps, delta = validation.eps(eps), validation.delta(delta)
     n, rtol = validation.users(n), validation.rtol(rtol)
     rounds = validation.rounds(rounds)
     try:
@@ -348,18 +368,7 @@ def largest_eps0(
         rtol,
         validation.eps0(most, "most"),
     )
-    search = question.answer()
-    if search.safe_end is None and eps <= 2.0 * delta:
-        raise ValueError(
-            f"delta must be larger for eps = {eps!r}, since floats cannot tell so small a "
-            f"divergence from 0, got {delta!r}"
-        )
-    if search.safe_end is None:
-        raise ValueError(
-            "mechanism must give decompositions of eps0-LDP randomizers, but reports at eps0 = "
-            f"{question.axis.most_private!r} are not known to be ({eps!r}, {delta!r})-DP"
-        )
-    return question.enclosure(search)
+    return question.enclosure(question.answer())
 
 
 def eps0_question(
@@ -369,9 +378,16 @@ def eps0_question(
     rounds: int,
     rtol: float,
     largest: float = validation.MAX_EPS0,
-) -> InverseQuestion:
-    """Return the question for the largest ε₀ that meets a target."""
+) -> Eps0Question:
+    """Return the question for the largest ε₀ that meets a target.
+
+    Raises ValueError for an ε above the largest ε₀.
+    """
     eps, delta = target.eps, target.delta
+    if eps > validation.MAX_EPS0:
+        raise ValueError(
+            f"eps must be a finite number with 0 <= eps <= {validation.MAX_EPS0:g}, got {eps!r}"
+        )
     # At ε₀ = ε itself, rounding may leave a D(ε) above 0.
     smallest = min(max(eps, 2.0 * delta) / rounds * (1.0 - 0.5 * rtol), largest)
     axis = Eps0Axis(largest, smallest, rtol, are_composed=rounds > 1)
@@ -380,15 +396,7 @@ def eps0_question(
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
-    return InverseQuestion(lambda eps0: Point(subject_at(eps0), n, rounds), axis, start, target)
-
-
-def _validate_eps_of_eps0(eps: object) -> float:
-    """Return a valid ε that is no larger than the largest ε₀; raise ValueError otherwise."""
-    value, largest = validation.eps(eps), validation.MAX_EPS0
-    if value > largest:
-        raise ValueError(f"eps must be a finite number with 0 <= eps <= {largest:g}, got {eps!r}")
-    return value
+    return Eps0Question(lambda eps0: Point(subject_at(eps0), n, rounds), axis, start, target)
 
 
 @limited

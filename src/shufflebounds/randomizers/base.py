@@ -135,7 +135,18 @@ class Randomizer(ABC):
         return "1"
 
     def named_blanket(self, name: str) -> tuple[str, str]:
-        """Split a name of `blankets` into the coordinates that differ and the two inputs."""
+        """Split a name of `blankets` into the coordinates that differ and the two inputs.
+
+        Parameters
+        ----------
+        name
+            A name of `blankets`.
+
+        Returns
+        -------
+        tuple of str
+            Coordinates such as ``1 2``, and inputs such as ``0 against 2``; either may be empty.
+        """
         return self.coordinates, name
 
     @cached_property

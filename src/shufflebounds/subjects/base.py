@@ -84,7 +84,7 @@ class Source:
     def require_eps0(self, bound: str) -> float:
         """Return a finite ε₀; raise ValueError, with the name of the bound, if there is none."""
         if self.eps0 is None or math.isinf(self.eps0):
-            raise ValueError(f"{bound} needs reports with an eps0, got some without")
+            raise ValueError(f"{bound} needs a randomizer with an eps0, got one without")
         return self.eps0
 
     def blanket_inputs(self, name: str) -> PairName:
@@ -213,18 +213,55 @@ class Subject(ABC):
         return 0
 
     def original_epsilon(self, n: int, delta: float) -> float | None:
-        """Return the ε that the protocol's authors proved for `n` users, rounded up.
+        """Return the ε that the protocol's authors proved.
 
-        Return None outside the range of their proof. Raise ValueError if the authors proved no ε.
+        Parameters
+        ----------
+        n
+            The number of users.
+        delta
+            δ.
+
+        Returns
+        -------
+        float or None
+            ε (natural log), rounded up; None outside the range of their proof.
+
+        Raises
+        ------
+        ValueError
+            If the authors proved no ε.
         """
         raise ValueError(f"{type(self).__name__} has no analysis of its authors")
 
     def total(self, rounds: int) -> int:
-        """Return the number of rounds in so many of the subject, which may consist of several."""
+        """Return the number of rounds in so many of the subject, which may consist of several.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds of the subject.
+
+        Returns
+        -------
+        int
+            The number of rounds.
+        """
         return rounds
 
     def pure_eps(self, rounds: int) -> float:
-        """Return ε₀ times `rounds`, rounded up, at which δ is 0; inf if there is no ε₀."""
+        """Return an ε at which δ of so many rounds is 0.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds.
+
+        Returns
+        -------
+        float
+            ε₀ times the number of rounds, rounded up; inf if there is no ε₀.
+        """
         return (
             math.inf if self.eps0 is None else Enclosure(self.eps0, self.eps0).times(rounds).upper
         )

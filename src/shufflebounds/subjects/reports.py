@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from shufflebounds.core.datasets import Crowd
-from shufflebounds.core.decomposition import Decomposition, require
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
@@ -226,9 +226,15 @@ def subject_of(sent: object) -> Subject:
         return Reports(sent)
     if isinstance(sent, Decomposition):
         return Decompositions((sent,))
-    if isinstance(sent, Iterable) and (several := tuple(sent)):
-        return Decompositions(tuple(require("decomposition", x) for x in several))
     raise ValueError(
         "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
         f"got {sent!r}"
     )
+
+
+def subject_of_round(sent: object) -> Subject:
+    """Return the subject of a round, for which several decompositions may be given, too."""
+    several = tuple(sent) if isinstance(sent, Iterable) else ()
+    if several and all(isinstance(x, Decomposition) for x in several):
+        return Decompositions(several)
+    return subject_of(sent)

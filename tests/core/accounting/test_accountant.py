@@ -6,6 +6,7 @@ import pytest
 
 import shufflebounds as sb
 from shufflebounds.protocols.messages import BallsIntoBins
+from shufflebounds.questions.composed import ANY_N
 
 KRR = sb.KRR(10, 2.0).blanket()
 OTHER = sb.RAPPOR(1.0).blanket()
@@ -18,14 +19,15 @@ def test_a_round_a_day_is_a_month():
     whole = sb.compose([(KRR, 10**5, 30)])
     assert accountant.get_epsilon(1e-6) == whole.epsilon(1e-6).upper
     assert accountant.get_epsilon(target_delta=1e-6) == accountant.get_epsilon(1e-6)
-    assert accountant.get_delta(target_epsilon=0.1) == whole.delta(0.1).upper
-    assert [one.times for one in accountant.composed.rounds] == [30]
+    alone = sb.compose([(KRR, 10**5, 30)]).delta(0.1)
+    assert accountant.get_delta(target_epsilon=0.1) == alone.upper
+    assert [one.times for one in accountant.composed.schedule.phases] == [30]
 
 
 def test_rounds_differ_by_law_and_by_users():
     accountant = sb.ShuffleAccountant().compose(KRR, 10**4, 5).compose(OTHER, 10**4, rounds=2)
     accountant.compose(KRR, 10**5).compose(OTHER, 10**4)
-    assert [one.times for one in accountant.composed.rounds] == [5, 3, 1]
+    assert [one.times for one in accountant.composed.schedule.phases] == [5, 3, 1]
     expected = sb.compose([(KRR, 10**4, 5), (OTHER, 10**4, 3), (KRR, 10**5, 1)])
     assert accountant.get_epsilon(1e-6) == expected.epsilon(1e-6).upper
 
@@ -42,7 +44,7 @@ def test_a_randomizer_is_one_kind_of_rounds_however_often_it_comes():
     accountant.compose(sb.KRR(3, 1.0), 100).compose(sb.KRR(3, 0.5).blanket(), 100)
     whole = sb.compose([(sb.KRR(3, 1.0), 100, 3), (sb.KRR(3, 0.5).blanket(), 100, 1)])
     found, wanted = (
-        [(kind.n, kind.times, kind.key) for kind in composed.rounds]
+        [(x.draws, x.times, x.source.key) for x in composed.schedule.shuffles(ANY_N)]
         for composed in (accountant.composed, whole)
     )
     assert found == wanted
@@ -76,4 +78,4 @@ def test_bad_arguments_leave_the_ledger_alone(call, message):
     accountant = sb.ShuffleAccountant().compose(KRR, 10)
     with pytest.raises(ValueError, match=message):
         call(accountant)
-    assert [one.times for one in accountant.composed.rounds] == [1]
+    assert [one.times for one in accountant.composed.schedule.phases] == [1]

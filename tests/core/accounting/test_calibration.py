@@ -22,7 +22,6 @@ from shufflebounds import (
 )
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
-from shufflebounds.questions import calibration
 from shufflebounds.questions.composed import compose
 from shufflebounds.questions.searches import most_rounds
 
@@ -35,9 +34,9 @@ def counted(monkeypatch) -> list:
     """Questions about δ from now on."""
     calls, evaluate = [], Direction.deltas
 
-    def call(*args):
+    def call(*args, **kwargs):
         calls.append(args)
-        return evaluate(*args)
+        return evaluate(*args, **kwargs)
 
     monkeypatch.setattr(Direction, "deltas", call)
     return calls
@@ -142,17 +141,17 @@ def test_what_is_no_local_randomizer_is_refused():
 # Both.
 
 
-@pytest.mark.parametrize("search", [calibration.largest_eps0, calibration.fewest_users])
+@pytest.mark.parametrize("search", [largest_eps0, fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
     evaluate = Direction.deltas
 
-    def vague(*args):
-        ends = evaluate(*args)
-        return Ends(ends.lower * 0.85, ends.upper * 1.15, ends.names)
+    def vague(*args, **kwargs):
+        ends = evaluate(*args, **kwargs)
+        return Ends(ends.lower * 0.85, ends.upper * 1.15, ends.names, ends.is_short)
 
     monkeypatch.setattr(Direction, "deltas", vague)
-    if search is calibration.fewest_users:
+    if search is fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:
         found, truth = search(krr, 0.4, 4.15804652e-7, 10_000), 4.0

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from shufflebounds.questions.round import Round, affordable_suprema
 from shuffles import adaptive, channel, in_floats
 from strategies import FUZZ
 
@@ -17,12 +16,25 @@ from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.profiles.rounds import RoundCurve, RoundKind
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.profiles.rounds import RoundCurve
 from shufflebounds.questions.composed import compose
+from shufflebounds.questions.intervals import View, affordable_suprema, joined, round_kinds
+from shufflebounds.subjects.base import Shuffle
+from shufflebounds.subjects.reports import Reports, source_of
 
 BINARY = np.array([[0.8, 0.2], [0.2, 0.8]])
 CROOKED = np.array([[0.75, 0.25], [0.375, 0.625], [0.5, 0.5]])
+
+
+def suprema_of(randomizer, n):
+    """The bound for all datasets of one of several rounds, None if it is not affordable."""
+    return affordable_suprema(source_of(randomizer), np.array([float(n)]), share_aims=False)
+
+
+def two_rounds(randomizer, n):
+    """Two rounds as one kind."""
+    [kind] = round_kinds(joined([Shuffle(source_of(randomizer), n, 2)]), View.BEST)
+    return kind
 
 
 @pytest.mark.parametrize(
@@ -73,7 +85,7 @@ def test_kinds_of_rounds_mix():
 def test_many_pairs_of_inputs_leave_the_blankets():
     rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=9)
     randomizer = sb.MatrixRandomizer(rows)
-    assert affordable_suprema(randomizer, np.array([100.0])) is None
+    assert suprema_of(randomizer, 100) is None
     ends = sb.compose([(randomizer, 100, 2)]).epsilon(1e-3)
     blankets = sb.compose([(tuple(randomizer.blankets().values()), 100, 2)]).epsilon(1e-3)
     assert 0.0 < ends.lower <= ends.upper <= blankets.upper * (1.0 + 1e-3)
@@ -81,7 +93,7 @@ def test_many_pairs_of_inputs_leave_the_blankets():
 
 def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
     randomizer = sb.MatrixRandomizer(np.random.default_rng(1).dirichlet(np.ones(4), size=4))
-    assert affordable_suprema(randomizer, np.array([1e4])) is not None
+    assert suprema_of(randomizer, 10**4) is not None
     found = sb.compose([(randomizer, 10_000, 30)]).epsilon(1e-6)
     blankets = sb.compose([(tuple(randomizer.blankets().values()), 10_000, 30)]).epsilon(1e-6)
     assert found.upper < 1.01 * found.lower < 0.93 * blankets.upper
@@ -90,7 +102,7 @@ def test_the_largest_curve_of_a_dozen_pairs_is_close_to_what_datasets_attain():
 def test_the_bound_tight_composes():
     randomizer, rounds = sb.BLH(3.0), 3
     setting = Setting(n=1000, delta=1e-6, rounds=rounds)
-    answer = BOUNDS["best"].answer(SingleMessage(randomizer), "epsilon", setting)
+    answer = BOUNDS["best"].answer(Reports(randomizer), "epsilon", setting)
     assert answer.enclosure == sb.epsilon(randomizer, 1000, 1e-6, rounds=rounds)
 
 
@@ -102,7 +114,7 @@ def test_no_dataset_of_a_random_channel_is_above_the_pair_that_is_composed(seed)
     rows = rng.dirichlet([6.0, 6.0], size=2 + seed % 2)
     if seed == 3:
         rows = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]])
-    curve = RoundCurve(RoundKind.of(Round(sb.MatrixRandomizer(rows), n, 2).best, 2))
+    curve = RoundCurve(two_rounds(sb.MatrixRandomizer(rows), n))
     nodes = step * np.arange(24.0)
     curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
     losses = curve.above()
@@ -120,7 +132,7 @@ def test_nodes_of_a_joint_have_the_largest_of_all_kinds_of_pairs():
     joint = sb.Joint([sb.BLH(1.0)] * 3)
     crowds = both_directions(joint.crowds())
     assert len(crowds) == 3
-    curve = RoundCurve(RoundKind.of(Round(joint, 10_000, 2).best, 2))
+    curve = RoundCurve(two_rounds(joint, 10_000))
     nodes = 0.01 * np.arange(12.0)
     curve.add(nodes, np.full(nodes.size, 1e-3), 1e-9)
     for eps, bound in zip(nodes.tolist(), curve.largest, strict=True):
@@ -161,7 +173,7 @@ def test_rounds_of_many_different_parts_are_tight(rate):
     """Between what two datasets attain and what their blanket says."""
     parts = [sb.KRR(2, 0.5), sb.KRR(5, 0.6), sb.BLH(0.4), sb.KRR(16, 0.3), sb.RAPPOR(0.5)]
     joint = sb.Joint(parts) if rate == 1.0 else sb.Subsampled(sb.Joint(parts), rate)
-    assert affordable_suprema(joint, np.array([1e5])) is not None
+    assert suprema_of(joint, 10**5) is not None
     found = sb.epsilon(joint, 10**5, 1e-6, rounds=30)
     assert found.lower <= found.upper <= 1.015 * found.lower
     assert found.upper < 0.85 * sb.epsilon(joint.blanket(), 10**5, 1e-6, rounds=30).lower
@@ -169,7 +181,7 @@ def test_rounds_of_many_different_parts_are_tight(rate):
 
 def test_parts_that_are_too_different_leave_the_blankets():
     joint = sb.Joint([sb.KRR(256, 2.0)] * 8)
-    assert affordable_suprema(joint, np.array([1e6])) is None
+    assert suprema_of(joint, 10**6) is None
 
 
 # Joints, against every adaptive choice of datasets, enumerated.

@@ -13,15 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import fftconvolve
 from scipy.stats import binom
-from shufflebounds.questions.round import fewer_kinds, joined
 from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import WorkError, reached
 from shufflebounds.core.work import budget
 from shufflebounds.profiles import rounds as rounds_module
-from shufflebounds.questions import round as round_module
-from shufflebounds.questions.composed import compose
+from shufflebounds.profiles.repeated import Repeated, RoundAnswer
+from shufflebounds.questions import intervals
+from shufflebounds.questions.composed import ANY_N, compose
+from shufflebounds.questions.intervals import View, fewer_kinds, joined, round_kinds
 
 LOPSIDED = sb.Decomposition([0.7, 0.2, 0.1], [0.25, 0.25, 0.5], [0.2, 0.2, 0.1])
 TELLING = sb.Decomposition([0.875, 0.125, 0.0], [0.875, 0.0, 0.125], [0.5, 0.0, 0.0])
@@ -202,9 +203,9 @@ def test_bad_rounds(parts, message):
 
 def test_rounds_of_the_public_functions():
     blanket = sb.KRR(10, 2.0).blanket()
-    composed = compose([(blanket, 10**4, 30)])
-    assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == composed.epsilon(1e-6)
-    assert sb.delta(blanket, 0.5, 10**4, rounds=30) == composed.delta(0.5)
+    for_epsilon, for_delta = (compose([(blanket, 10**4, 30)]) for _ in range(2))
+    assert sb.epsilon(blanket, 10**4, 1e-6, rounds=30) == for_epsilon.epsilon(1e-6)
+    assert sb.delta(blanket, 0.5, 10**4, rounds=30) == for_delta.delta(0.5)
 
 
 def test_several_points_of_many_rounds_are_those_of_each():
@@ -228,16 +229,25 @@ def test_several_points_of_many_rounds_are_those_of_each():
         sb.epsilon(blanket, [10, 20], [1e-6, 1e-3], rounds=2)
 
 
-def test_the_error_of_several_points_has_the_enclosures_of_all(monkeypatch):
-    def too_wide(composed, delta, *, rtol=None):
-        n = composed.rounds[0].n
-        if n == 10:
-            return sb.Enclosure(1.0, 1.0)
-        raise sb.PrecisionError(f"n = {n} is too wide", sb.Enclosure(0.0, float(n)))
+@pytest.mark.parametrize(
+    ("is_expensive", "message"),
+    [
+        (True, "epsilon is not known well enough; more would cost too much work"),
+        (False, r"2 rounds is known only to lie in \[0.0, 20.0\].* \(so at 2 of 3 points\)"),
+    ],
+)
+def test_the_error_of_several_points_has_the_enclosures_of_all(is_expensive, message, monkeypatch):
+    def too_wide(rounds, question):
+        n = float(rounds.kinds[0].pairs[0][0].n[0])
+        if n == 10.0:
+            return RoundAnswer(1.0, 1.0, False)
+        if is_expensive:
+            raise WorkError("it would cost too much work", sb.Enclosure(0.0, n))
+        return RoundAnswer(0.0, n, True)
 
-    monkeypatch.setattr("shufflebounds.questions.answers.Composed.epsilon", too_wide)
+    monkeypatch.setattr(Repeated, "answer", too_wide)
     blanket = sb.KRR(10, 2.0).blanket()
-    with pytest.raises(sb.PrecisionError, match="n = 20 is too wide") as error:
+    with pytest.raises(sb.PrecisionError, match=message) as error:
         sb.epsilon(blanket, [10, 20, 30], 1e-6, rounds=2)
     assert error.value.enclosure.upper.tolist() == [1.0, 20.0, 30.0]
     with pytest.raises(sb.PrecisionError) as alone:
@@ -323,10 +333,11 @@ def epsilon_of_sums_of_bits(users, keep, delta, step):
 def test_nearly_equal_numbers_of_users_are_joined():
     mechanism, users = sb.KRR(2, 1.0), [100 + i // 2 for i in range(80)]
     rounds = compose([(mechanism.dataset_pair(), n, 1) for n in users])
-    joint = joined(rounds.rounds, 1.1)
-    assert sum(x.times for x in joint) == 80
-    assert all(x.n <= x.most <= 1.1 * x.n for x in joint)
-    assert {n for x in joint for n in (x.n, x.most)} <= set(users)
+    joint = joined(rounds.schedule.shuffles(ANY_N), 1.1)
+    ends = [(x.shuffle.draws, x.last.most_draws) for x in joint]
+    assert sum(x.shuffle.times for x in joint) == 80
+    assert all(fewest <= most <= 1.1 * fewest for fewest, most in ends)
+    assert {n for end in ends for n in end} <= set(users)
 
 
 @pytest.mark.parametrize("subject", [sb.KRR(2, 1.0), sb.KRR(2, 1.0).dataset_pair()])
@@ -335,10 +346,11 @@ def test_many_kinds_enclose_the_convolution_of_all_of_their_laws(
     subject, fewest, most_kinds, monkeypatch
 ):
     """Many kinds are joined; from 1000 users on, a randomizer's rounds share their aims."""
-    monkeypatch.setattr(round_module, "MAX_KINDS", most_kinds)
+    monkeypatch.setattr(intervals, "MAX_KINDS", most_kinds)
     users = [fewest + i * fewest // 100 for i in range(16)]
     rounds = compose([(subject, n, 1) for n in users])
-    has_families = any(x.family for x in rounds.kinds)
+    kinds = fewer_kinds(rounds.schedule.shuffles(ANY_N))
+    has_families = any(x.family is not None for x in round_kinds(kinds, View.BEST))
     assert has_families == (fewest >= 1000 and isinstance(subject, sb.KRR))
     together = rounds.epsilon(1e-6)
     low, high = epsilon_of_sums_of_bits(users, 1.0 / (1.0 + math.exp(-1.0)), 1e-6, 4e-4)
@@ -350,11 +362,12 @@ def test_many_kinds_enclose_the_convolution_of_all_of_their_laws(
 def test_rounds_are_joined_as_little_as_possible(monkeypatch):
     counts = [10, 11, 12, 1000, 1001, 2000]
     decomposition = sb.KRR(2, 1.0).blanket()
-    rounds = compose([(decomposition, n, 1) for n in counts]).rounds
+    rounds = compose([(decomposition, n, 1) for n in counts]).schedule.shuffles(ANY_N)
 
     def ends(most_kinds):
-        monkeypatch.setattr(round_module, "MAX_KINDS", most_kinds)
-        return [(x.n, x.most, x.times) for x in fewer_kinds(rounds)]
+        monkeypatch.setattr(intervals, "MAX_KINDS", most_kinds)
+        kinds = fewer_kinds(rounds)
+        return [(x.shuffle.draws, x.last.most_draws, x.shuffle.times) for x in kinds]
 
     assert ends(9) == [(n, n, 1) for n in counts]
     assert ends(5) == [(10, 10, 1), (11, 11, 1), (12, 12, 1), (1000, 1001, 2), (2000, 2000, 1)]

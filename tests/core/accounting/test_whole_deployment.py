@@ -15,7 +15,7 @@ import shufflebounds as sb
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.questions import deployment as module
 from shufflebounds.questions import deployment_description as description
-from shufflebounds.questions import round as round_module
+from shufflebounds.questions import intervals
 
 EPS0 = 1.0
 KEEP = math.exp(EPS0) / (1.0 + math.exp(EPS0))
@@ -81,7 +81,7 @@ def test_all_who_drop_out_may_be_in_one_group():
     """10 of 100 members are away at most, if the members are those of the smallest group."""
     groups = {"old": {"share": 0.1, "eps0": {"a": 2.0}}, "new": {"share": 0.9, "eps0": {"a": 0.5}}}
     deployment = deployed(BINARY, users=1000, days=1, dropout=0.05, groups=groups)
-    assert [sent.parts[0].rounds[0].n for sent in deployment.sent.values()] == [50, 850]
+    assert [sent.parts[0].rounds[0].draws for sent in deployment.sent.values()] == [50, 850]
     alone = sb.epsilon(sb.KRR(2, 2.0), 50, 1e-3)
     assert alone.lower <= deployment.epsilon(1e-3).upper
     with pytest.raises(ValueError, match="all of whom may be in one group"):
@@ -99,9 +99,9 @@ def test_a_share_is_the_decimal_number_that_was_given():
     """0.9 as a float times a million is below 900 000."""
     (sent,) = deployed(BINARY, users=10**6, days=1, dropout=0.1).sent.values()
     [round_] = sent.parts[0].rounds
-    assert (round_.n, round_.most, round_.times) == (900_000, 900_000, 1)
+    assert (round_.draws, round_.most_draws, round_.times) == (900_000, 900_000, 1)
     (sent,) = deployed(BINARY, users=10**15, days=1, dropout=0.3).sent.values()
-    assert sent.parts[0].rounds[0].n == 7 * 10**14
+    assert sent.parts[0].rounds[0].draws == 7 * 10**14
 
 
 @pytest.mark.parametrize("delta", [0.02, 0.1])
@@ -194,7 +194,7 @@ def many_days(count, seed=3):
 
 @pytest.mark.parametrize("kinds", [2, 3, 100])
 def test_rounded_numbers_of_users_leave_the_composition_enclosed(kinds, monkeypatch):
-    monkeypatch.setattr(round_module, "MAX_KINDS", kinds * round_module.KINDS_OF_RANDOMIZER)
+    monkeypatch.setattr(intervals, "MAX_KINDS", kinds * intervals.KINDS_OF_CROWDS)
     days = many_days(4)
     deployment = deployed(BINARY, days=days)
     assert deployment.is_rounded == (kinds < 100)

@@ -11,7 +11,7 @@ from shuffles import BINARY, CROOKED, TERNARY, all_datasets, divergence, largest
 import shufflebounds as sb
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import SingleMessage
+from shufflebounds.subjects.reports import Reports
 
 
 @pytest.mark.parametrize("channel", [BINARY, TERNARY, CROOKED])
@@ -100,7 +100,7 @@ def test_rows_that_agree_tell_nothing():
 
 
 def test_it_is_a_bound_of_the_registry():
-    protocol, setting = SingleMessage(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
+    protocol, setting = Reports(sb.KRR(2, 1.5)), Setting(n=5, delta=0.01)
     answer = BOUNDS["enumerated"].answer(protocol, "epsilon", setting)
     assert answer.enclosure == sb.worst_dataset(sb.KRR(2, 1.5), 5, delta=0.01).enclosure
     assert answer.others in ("4 0", "0 4")

@@ -16,7 +16,7 @@ from shufflebounds.bounds import blanket_inequalities
 from shufflebounds.bounds.blanket_inequalities import bennett_divergence, hoeffding_divergence
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol
+from shufflebounds.subjects.base import ANY_AIM, GivenSource, Shuffle, Subject
 
 DIVERGENCES = [hoeffding_divergence, bennett_divergence]
 CLOSED_FORMS = [
@@ -35,17 +35,14 @@ def mp(x):
     return mpmath.mpf(x)
 
 
-class Reports(Protocol):
+class Reports(Subject):
     """Users of whom nothing is known but ε₀ and a blanket."""
 
     def __init__(self, eps0, blanket):
         self.eps0, self.blanket = eps0, blanket
 
-    def upper_candidates(self):
-        return (Candidate(self.blanket),)
-
-    def lower_candidates(self):
-        return ()
+    def shuffles(self, n, aim=ANY_AIM):
+        return [Shuffle(GivenSource({"": self.blanket}, {}, self.eps0), n)]
 
 
 def epsilon(name, *, blanket, eps0, n, delta):

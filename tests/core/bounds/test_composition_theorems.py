@@ -1,6 +1,7 @@
 """Theorems that compose one (ε, δ) of each round, against their formulas and real shuffles."""
 
 import math
+from dataclasses import dataclass
 
 import mpmath
 import pytest
@@ -10,8 +11,9 @@ import shufflebounds as sb
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.bounds.rounds import advanced, basic, optimal
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles, SingleReport
 from shufflebounds.protocols.histograms import DecisionTrees
+from shufflebounds.subjects.base import ANY_AIM, GivenSource, Shuffle, Subject
+from shufflebounds.subjects.reports import Reports
 
 THEOREMS = ("basic_composition", "advanced_composition", "optimal_composition")
 SINGLE_ROUNDS = (*THEOREMS, "clone_advanced")
@@ -23,16 +25,16 @@ def ask(name, protocol, **setting):
     return found.enclosure
 
 
-class Enumerated(Protocol):
-    """A blanket whose entries are floats, so that it can be enumerated."""
+@dataclass(frozen=True, eq=False)
+class Sent(Subject):
+    """One report per user, of some blankets."""
 
-    eps0 = math.log(2.0)
+    blankets: tuple
+    eps0: float
 
-    def __init__(self, channel):
-        self.blanket = shuffles.blanket(channel, 0, 1)
-
-    def upper_candidates(self):
-        return (Candidate(self.blanket),)
+    def shuffles(self, n, aim=ANY_AIM):
+        named = {str(i): blanket for i, blanket in enumerate(self.blankets)}
+        return [Shuffle(GivenSource(named, eps0=self.eps0), n)]
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.7])
@@ -101,7 +103,7 @@ def test_advanced_of_losses_whose_squares_are_no_floats(rounds, delta):
 @pytest.mark.parametrize("name", SINGLE_ROUNDS)
 def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
     """None may be raised to the least δ: together the rounds would exceed theirs."""
-    protocol, rounds = SingleReport(sb.KRR(2, 1.0)), 1000
+    protocol, rounds = Reports(sb.KRR(2, 1.0)), 1000
     setting = Setting(n=100, delta=1e-299, rounds=rounds)
     found = BOUNDS[name].answer(protocol, "epsilon", setting)
     assert found.enclosure.upper == math.inf
@@ -113,8 +115,10 @@ def test_shares_of_delta_that_no_round_can_have_are_left_out(name):
 @pytest.mark.parametrize("name", THEOREMS)
 @pytest.mark.parametrize("channel", [shuffles.BINARY, shuffles.TERNARY, shuffles.CROOKED])
 def test_real_rounds_keep_the_promise(name, channel):
-    protocol = Enumerated(channel)
-    pair = shuffles.pair_of(protocol.blanket, 3)
+    # Its entries are floats, so that it can be enumerated.
+    blanket = shuffles.blanket(channel, 0, 1)
+    protocol = Sent((blanket,), math.log(2.0))
+    pair = shuffles.pair_of(blanket, 3)
     for rounds in (1, 2):
         whole = shuffles.product([pair] * rounds)
         for delta in (0.2, 0.02):
@@ -124,7 +128,7 @@ def test_real_rounds_keep_the_promise(name, channel):
 
 
 def test_one_round_is_not_split():
-    protocol = SingleReport(sb.KRR(10, 2.0))
+    protocol = Reports(sb.KRR(10, 2.0))
     once = sb.epsilon(sb.KRR(10, 2.0).blanket(), 10**4, 1e-6)
     for name in THEOREMS:
         assert ask(name, protocol, n=10**4, delta=1e-6) == once
@@ -135,10 +139,9 @@ def test_rounds_that_differ():
     asked = {"n": 2000, "delta": 1e-5}
     each = 1e-5 / 10 * (1.0 - 1e-12)
     total = 0.0
-    for part in protocol.parts(2000):
-        (pair,) = part.protocol.upper_candidates()
-        found = sb.epsilon(pair.decomposition, part.protocol.draws(2000), each)
-        total += part.times * found.upper
+    for shuffle in protocol.shuffles(2000):
+        (blanket,) = shuffle.source.blankets.values()
+        total += shuffle.times * sb.epsilon(blanket, shuffle.draws, each).upper
     assert ask("basic_composition", protocol, **asked).upper == pytest.approx(total, rel=1e-11)
     best = ask("blanket", protocol, **asked)
     for name in THEOREMS:
@@ -152,15 +155,7 @@ def test_what_gives_values_away_is_infinite():
 
 
 def test_several_pairs_count_by_the_largest():
-    class Two(Protocol):
-        eps0 = 1.0
-
-        def upper_candidates(self):
-            return tuple(Candidate(sb.KRR(k, 1.0).blanket()) for k in (5, 2))
-
-        def parts(self, n):
-            return (Shuffles(self, n, 1),)
-
-    found = ask("basic_composition", Two(), n=1000, delta=1e-6, rounds=2)
-    alone = ask("basic_composition", SingleReport(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)
+    two = Sent(tuple(sb.KRR(k, 1.0).blanket() for k in (5, 2)), 1.0)
+    found = ask("basic_composition", two, n=1000, delta=1e-6, rounds=2)
+    alone = ask("basic_composition", Reports(sb.KRR(2, 1.0)), n=1000, delta=1e-6, rounds=2)
     assert found == alone

@@ -13,11 +13,20 @@ from repository import ROOT
 from strategies import examples
 
 from shufflebounds.bounds import base, registry
-from shufflebounds.bounds.base import QUANTITIES, Answer, Kind, closed_form, largest, smallest
+from shufflebounds.bounds.base import (
+    DIVERGENCES,
+    QUANTITIES,
+    Answer,
+    Kind,
+    closed_form,
+    largest,
+    smallest,
+)
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.curves import curve, specification
 from shufflebounds.curves.storage import CurveName
+from shufflebounds.subjects.base import PairName
 
 LOWER = ("lower", "merged_lower", "merged_lower_printed", "girgis_lower", "girgis_lower_simple")
 
@@ -63,7 +72,9 @@ def test_each_tells_what_it_is(bound):
     assert bound.source
     assert bound.quantities
     assert set(bound.quantities) <= set(QUANTITIES)
-    assert (bound.candidates is not None) == bound.is_divergence
+    if bound.is_divergence:
+        assert bound.composes
+        assert set(bound.quantities) == set(DIVERGENCES)
 
 
 def test_labels_are_distinct():
@@ -107,7 +118,7 @@ def answers():
     return st.builds(
         Answer,
         enclosure=ends.map(lambda pair: Enclosure(*pair)),
-        differing=st.sampled_from(["1", "2", "1 2"]),
+        pair=st.sampled_from(["1", "2", "1 2"]).map(PairName),
         shortfall=st.sampled_from(["", "too wide"]),
     )
 
@@ -137,8 +148,8 @@ def test_only_a_shortfall_that_matters_is_told():
 
 
 def test_the_pair_that_is_named_has_the_end_that_counts():
-    narrow = Answer(Enclosure(2.0, 2.1), others="narrow")
-    wide = Answer(Enclosure(1.0, 3.0), others="wide")
+    narrow = Answer(Enclosure(2.0, 2.1), PairName(others="narrow"))
+    wide = Answer(Enclosure(1.0, 3.0), PairName(others="wide"))
     assert largest([narrow, wide], Kind.LOWER).others == "narrow"
     assert largest([narrow, wide], Kind.UPPER).others == "wide"
     assert smallest([narrow, wide], "upper").others == "narrow"

@@ -13,7 +13,7 @@ from shufflebounds.bounds.clones import same_input_clone
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.moments import few_moments
-from shufflebounds.protocols.base import GenericReports
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 
 SETTINGS = [(0.25, 10**4, 2), (0.5, 10**6, 9), (1.0, 300, 3), (3.0, 10**6, 17), (2.0, 10**12, 64)]
 
@@ -121,7 +121,7 @@ def test_what_all_reports_reveal_is_rounded_up(name, rounds, eps0):
     """With two users the formulas say nothing, and T times ε₀ is what holds: no less."""
     for quantity, given in (("epsilon", {"delta": 1e-9}), ("renyi", {"order": 900.0})):
         setting = Setting(n=2, rounds=rounds, **given)
-        answer = BOUNDS[name].answer(GenericReports(eps0), quantity, setting)
+        answer = BOUNDS[name].answer(AnyMechanism(eps0), quantity, setting)
         trivial = Fraction(eps0) * rounds
         assert trivial <= Fraction(answer.enclosure.upper) <= trivial * (1 + Fraction(2) ** -51)
 
@@ -130,7 +130,7 @@ def test_far_orders_stay_finite():
     for name in ("girgis_upper", "girgis_simple", "girgis_lower", "girgis_lower_simple"):
         for order in (1.0 + 1e-9, 1e6):
             at = Setting(n=1000, order=order)
-            answer = BOUNDS[name].answer(GenericReports(5.0), "renyi", at)
+            answer = BOUNDS[name].answer(AnyMechanism(5.0), "renyi", at)
             assert 0.0 <= answer.enclosure.lower <= answer.enclosure.upper <= 5.0 * (1 + 1e-12)
             assert np.isfinite(answer.enclosure.upper)
 

@@ -22,15 +22,24 @@ from shufflebounds.bounds.variation_ratio import (
 )
 from shufflebounds.bounds.variation_ratio_closed_forms import analytic, asymptotic
 from shufflebounds.core.setting import Setting
-from shufflebounds.protocols.base import GenericReports, Ratios, SingleReport, largest_variation
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.histograms import HierarchicalHistogram
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
+from shufflebounds.subjects.base import GivenSource
+from shufflebounds.subjects.ratios import Ratios, largest_variation
+from shufflebounds.subjects.reports import Reports
 
 INF = math.inf
 
 
 def epsilon(name, protocol, n, delta):
     return BOUNDS[name].answer(protocol, "epsilon", Setting(n=n, delta=delta))
+
+
+def ratios_of(subject):
+    """p, β and q of the messages of a subject with a single shuffle."""
+    (shuffle,) = subject.shuffles(100)
+    return shuffle.source.ratios()
 
 
 def close_above(found, exact_value):
@@ -59,7 +68,7 @@ def test_variation_is_the_largest_between_two_rows_of_the_matrix(mechanism):
     widest = max(
         np.maximum(one - other, 0.0).sum() for one, other in itertools.permutations(rows, 2)
     )
-    found = SingleReport(mechanism).ratios()
+    found = ratios_of(Reports(mechanism))
     assert found.p == found.q == pytest.approx(math.exp(1.5), rel=1e-14)
     assert found.p >= mpmath.exp(mpmath.mpf(1.5))
     assert widest * (1 - 1e-14) <= found.beta <= widest * (1 + 1e-12)
@@ -67,18 +76,18 @@ def test_variation_is_the_largest_between_two_rows_of_the_matrix(mechanism):
 
 @pytest.mark.parametrize("eps0", [1e-6, 0.1, 2.0, 30.0, 300.0])
 def test_nothing_but_eps0_is_the_general_mechanism(eps0):
-    found = GenericReports(eps0).ratios()
+    found = ratios_of(AnyMechanism(eps0))
     assert found.beta >= mpmath.tanh(mpmath.mpf(eps0) / 2)
     assert found.beta == pytest.approx(math.tanh(eps0 / 2), rel=1e-9)
 
 
 def test_ratios_of_protocols_are_table_four():
     f, d = Fraction(1, 8), 5
-    found = CheuZhilyaev(0.125).ratios()
+    found = ratios_of(CheuZhilyaev(0.125))
     close_above(found.p, ((1 - f) / f) ** 2)
     close_above(found.beta, 1 - 2 * f)
     close_above(found.q, (1 - f) / f)
-    found = Dump(5, 0.125).ratios()
+    found = ratios_of(Dump(5, 0.125))
     close_above(found.p, (1 - f) * (d - 1) / f)
     close_above(found.beta, ((1 - f) * (d - 1) - f) / (d - 1))
     close_above(found.q, (1 - f) * d)
@@ -88,7 +97,7 @@ def test_ratios_of_protocols_are_table_four():
         (BinarySum(coin=0.125), 8),
         (Dump(5), 5),
     ]:
-        found = protocol.ratios()
+        found = ratios_of(protocol)
         assert (found.p, found.beta) == (INF, 1.0)
         close_above(found.q, q)
         # 2r ≤ 1 and q ≥ 1 + β
@@ -99,17 +108,15 @@ def test_advanced_parallel_composition_is_the_mean_variation():
     """Theorem 6.1 for the levels of a hierarchical histogram."""
     e = math.exp(2.0)
     mean = sum((e - 1) / (e + 2**level - 1) for level in range(1, 7)) / 6
-    assert HierarchicalHistogram(2.0, 64).ratios().beta == pytest.approx(mean, rel=1e-12)
+    assert ratios_of(HierarchicalHistogram(2.0, 64)).beta == pytest.approx(mean, rel=1e-12)
 
 
 def test_protocols_without_numbers_say_so():
-    class Silent(BinarySum):
-        ratios = sb.protocols.base.Protocol.ratios
-
-    with pytest.raises(ValueError, match=r"^variation-ratio needs a protocol with an eps0"):
-        Silent().ratios()
-    with pytest.raises(ValueError, match=r"^SingleReport has no analysis of its authors$"):
-        epsilon("original", SingleReport(sb.KRR(3, 1.0)), 100, 1e-6)
+    silent = GivenSource(BinarySum().source.blankets)
+    with pytest.raises(ValueError, match=r"^variation-ratio needs a randomizer with an eps0"):
+        silent.ratios()
+    with pytest.raises(ValueError, match=r"^Reports has no analysis of its authors$"):
+        epsilon("original", Reports(sb.KRR(3, 1.0)), 100, 1e-6)
     with pytest.raises(
         ValueError, match=r"^no pair of datasets is known for a lower bound of Dump"
     ):
@@ -250,7 +257,7 @@ def test_closed_forms_bound_the_published_pair(formula):
 
 @pytest.mark.parametrize("name", ["variation_ratio_analytic", "variation_ratio_asymptotic"])
 def test_outside_their_range_closed_forms_say_eps0_or_nothing(name):
-    found = epsilon(name, SingleReport(sb.KRR(5, 3.0)), 20, 1e-6)
+    found = epsilon(name, Reports(sb.KRR(5, 3.0)), 20, 1e-6)
     assert (found.enclosure.lower, found.enclosure.upper) == (3.0, 3.0)
     assert not found.shortfall
     nothing = epsilon(name, BallsIntoBins(16), 5, 1e-6)
@@ -259,12 +266,12 @@ def test_outside_their_range_closed_forms_say_eps0_or_nothing(name):
     # A ratio of two laws is what is left of a user's ε₀.
     found = epsilon(name, CheuZhilyaev(0.25), 5, 1e-6)
     assert found.enclosure.upper == pytest.approx(math.log(9.0))
-    many = epsilon(name, SingleReport(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure
+    many = epsilon(name, Reports(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure
     assert many.relative_width < 1e-15
     assert many.upper < 0.3
     assert (
         many.lower
-        > epsilon("variation_ratio", SingleReport(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure.upper
+        > epsilon("variation_ratio", Reports(sb.KRR(5, 3.0)), 10**6, 1e-6).enclosure.upper
     )
 
 
@@ -332,7 +339,7 @@ def test_theorem_5_1_takes_the_others_that_it_names():
     # If all others hold x₁¹ either set is as likely as x₁¹ makes it.
     others_at_x1 = delta_of_counts(e * alpha, alpha, (alpha, e * alpha), n, eps)
     assert printed < others_at_x1
-    protocol = SingleReport(sb.Subset(1.0, 8, 3))
+    protocol = Reports(sb.Subset(1.0, 8, 3))
     for name, expected in (("merged_lower_printed", printed), ("merged_lower", others_at_x1)):
         enclosure = BOUNDS[name].answer(protocol, "delta", Setting(eps=eps, n=n)).enclosure
         assert enclosure.lower <= expected * (1.0 + 1e-12)
@@ -417,7 +424,7 @@ def test_one_bit_is_randomized_response():
 def test_it_is_asked_for_by_joint_reports():
     bound = BOUNDS["vector_bits_published"]
     assert bound.kind is Kind.UNPROVEN
-    reports = SingleReport(sb.Joint([sb.KRR(2, 1.0)] * 4))
+    reports = Reports(sb.Joint([sb.KRR(2, 1.0)] * 4))
     setting = Setting(n=10**4, delta=1e-6, rounds=3)
     found = bound.answer(reports, "epsilon", setting)
     composed = sb.epsilon(published_vector_bits(4, 4.0), 10**4, 1e-6, rounds=3)
@@ -427,10 +434,10 @@ def test_it_is_asked_for_by_joint_reports():
 @pytest.mark.parametrize(
     "sent",
     [
-        SingleReport(sb.KRR(3, 1.0)),
-        SingleReport(sb.Joint([sb.KRR(2, 1.0), sb.KRR(2, 2.0)])),
-        SingleReport(sb.Joint([sb.KRR(2, 1.0), sb.BLH(1.0)])),
-        GenericReports(1.0),
+        Reports(sb.KRR(3, 1.0)),
+        Reports(sb.Joint([sb.KRR(2, 1.0), sb.KRR(2, 2.0)])),
+        Reports(sb.Joint([sb.KRR(2, 1.0), sb.BLH(1.0)])),
+        AnyMechanism(1.0),
     ],
 )
 def test_other_reports_are_refused(sent):

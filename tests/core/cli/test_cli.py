@@ -38,11 +38,14 @@ from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves.specification import Specification
 from shufflebounds.curves.storage import CurveName
+from shufflebounds.profiles.axis_search import CountAxis, SearchAxis
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import ReportDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import Mechanism
+from shufflebounds.subjects.base import PairName
 
 KRR10 = ("--mechanism", "krr", "--k", "10")
 BINARY = ("--mechanism", "krr", "--k", "2")
@@ -148,7 +151,8 @@ def test_no_epsilon_is_above_eps0():
 
 
 def test_times_eps0_is_rounded_up():
-    cap = answers.within_eps0({"": found(1.0, 9.0)}, 0.1, 3)[0][""].enclosure.upper
+    limit = AnyMechanism(0.1).pure_eps(3)
+    cap = answers.within_eps0({"": found(1.0, 9.0)}, limit, 3)[0][""].enclosure.upper
     assert Fraction(cap) >= 3 * Fraction(0.1)
     assert cap <= 0.1 * 3 * (1 + 1e-15)
 
@@ -171,7 +175,7 @@ def test_delta_is_zero_from_eps0_on(eps, rounds):
 
 
 def found(lower: float, upper: float, shortfall: str = "", others: str = "") -> Answer:
-    return Answer(Enclosure(lower, upper), others=others, shortfall=shortfall)
+    return Answer(Enclosure(lower, upper), PairName(others=others), shortfall)
 
 
 def test_colluding_users_provide_no_cover():
@@ -423,10 +427,8 @@ def test_a_curve_of_renyi_divergences_has_no_best_proven_bound():
 @pytest.mark.parametrize("command", ["eps0", "users"])
 def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     """As where the engine cannot tell D from δ over a range of the answer."""
-    name = {"eps0": "largest_eps0", "users": "fewest_users"}[command]
-    monkeypatch.setattr(
-        f"shufflebounds.questions.searches.{name}", lambda *_, **__: Enclosure(100.0, 108.0)
-    )
+    monkeypatch.setattr(SearchAxis, "enclosure", lambda *_: Enclosure(100.0, 108.0))
+    monkeypatch.setattr(CountAxis, "enclosure", lambda *_: Enclosure(100.0, 108.0))
     options = {
         "eps0": (*KRR10, "--n", "1e4", "--eps", "0.4", "--delta", "1e-6"),
         "users": (*KRR10, "--eps0", "4", "--eps", "0.4", "--delta", "1e-6"),
@@ -442,7 +444,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
 def test_searches_are_held_to_the_width_that_is_asked_for(monkeypatch):
     """As wide as here, the default lets pass what a narrower one does not."""
     found = Enclosure(1000, 1005)
-    monkeypatch.setattr("shufflebounds.questions.searches.most_rounds", lambda *_, **__: found)
+    monkeypatch.setattr(CountAxis, "enclosure", lambda *_: found)
     options = ("rounds", *AT_4, "--eps", "2", "--delta", "1e-6", "--json")
     assert run(*options).exit_code == 0
     assert run(*options, "--rtol", "1e-3").exit_code == 3
@@ -489,7 +491,8 @@ def test_divergences_are_those_of_the_library():
     R = sb.KRR(10, 4.0)
     lower = max(sb.renyi(pair, 10**5, 16.0, rounds=3).lower for pair in R.dataset_pairs().values())
     upper = sb.renyi(R.blanket(), 10**5, 16.0).times(3)
-    assert found["blanket"] == {"lower": upper.lower, "upper": upper.upper}
+    assert found["blanket"]["lower"] == pytest.approx(upper.lower, rel=1e-12)
+    assert found["blanket"]["upper"] == pytest.approx(upper.upper, rel=1e-12)
     assert found["lower"]["lower"] == pytest.approx(lower, rel=2e-3)
     mechanism = sb.renyi(R, 10**5, 16.0, rounds=3)
     assert found["blanket"]["upper"] == pytest.approx(mechanism.upper, rel=1e-12)
@@ -540,7 +543,7 @@ def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert len(result.stdout.splitlines()) == 1 + len(known)
     result = run(*CURVE, "--points", "2", "--bound", "original")
     assert result.exit_code == 2
-    assert "SingleReport has no analysis of its authors" in result.stderr
+    assert "Reports has no analysis of its authors" in result.stderr
     assert plot.read_bytes().startswith(b"%PDF")
 
 

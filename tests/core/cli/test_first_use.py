@@ -7,24 +7,30 @@ import math
 import re
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from commands import answer, run, succeed
 from scipy.special import ndtr
 
 import shufflebounds as sb
-from shufflebounds.bounds import searches
-from shufflebounds.bounds.base import Answer, Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import scenario
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.core.setting import Axis, Grid
 from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.plotting.looks import DOTTED
 from shufflebounds.curves.storage import CurveName
-from shufflebounds.protocols.base import GenericReports
+from shufflebounds.profiles.profile import Ends, Interval, Profile
+from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import ProtocolDescription
+from shufflebounds.questions.searches import (
+    Target,
+    eps0_question,
+    rounds_question,
+    users_question,
+)
 
 KRR = ("--mechanism", "krr", "--k", 4)
 POINTS = ("--delta", 1e-6, "--points", 2, "--start", 1000, "--stop", 4000)
@@ -52,37 +58,70 @@ def printed(*asked):
     return words(succeed(*asked).stdout)
 
 
+@dataclass(frozen=True, eq=False)
+class Formula(Profile):
+    """A curve whose ε at δ = 10⁻⁶ is known; it falls exponentially."""
+
+    eps: float
+    end = math.inf
+    size = 1
+    limits = np.zeros(1)
+
+    def at(self, rows):
+        return self
+
+    def deltas(self, eps, rtol, target=math.nan, floor=0.0):
+        deltas = 1e-6 * np.exp(1.0 - eps / self.eps)
+        return Ends.of(deltas, deltas, "")
+
+    def roots(self, delta, rtol, floor=0.0, ceiling=math.inf):
+        roots = self.eps * (1.0 - np.log(delta / 1e-6))
+        return Ends.of(roots, roots, "")
+
+    def estimates(self, eps):
+        return np.log(self.deltas(eps, 0.0).lower)
+
+    def guesses(self, delta):
+        return self.roots(delta, 0.0).lower
+
+
 def falling(c):
-    """Return a bound whose ε is c·(e^ε₀ − 1)·rounds/√n."""
+    """Return a bound whose ε at δ = 10⁻⁶ is c·(e^ε₀ − 1)·rounds/√n."""
 
-    def compute(protocol, quantity, settings, numerics):
-        ends = (
-            c * math.expm1(protocol.eps0) * x.rounds / math.sqrt(x.require("n")) for x in settings
-        )
-        return [Answer(sb.Enclosure(end, end)) for end in ends]
+    def make(subject, counts, aim, *, is_strict):
+        (n,) = counts
+        profile = Formula(c * math.expm1(subject.eps0) * aim.rounds / math.sqrt(n))
+        return Interval(profile, profile)
 
-    return Bound("some", Kind.UPPER, "some", "a formula", ("epsilon",), compute, composes=True)
+    return make
+
+
+def searched(question, bounds):
+    """Return the answers of the blanket, the lower and the best bound to an inverse question."""
+    blanket, lower = (question.search(falling(bounds[name])) for name in ("blanket", "lower"))
+    best = question.closer(blanket, lower, falling(bounds["best"]))
+    found = {"blanket": blanket, "lower": lower, "best": best}
+    return {name: question.enclosure(search) for name, search in found.items()}
 
 
 @pytest.mark.parametrize("best", [5.05, 5.5])
 def test_searches_by_the_best_bound_end_between_the_others(best):
     """Where formulas for ε meet the target is known exactly."""
-    protocol, scale = GenericReports(1.0), math.expm1(1.0)
-    bounds = [(name, falling(c)) for name, c in zip(NAMES, (10, 5, best), strict=True)]
-    at = Setting(eps=0.1, delta=1e-6, rounds=2)
-    users = searches.fewest_users(bounds, protocol, at)
-    exact = {name: (20 * c * scale) ** 2 for name, c in zip(NAMES, (10, 5, best), strict=True)}
+    subject, scale, target = AnyMechanism(1.0), math.expm1(1.0), Target(0.1, 1e-6)
+    bounds = dict(zip(NAMES, (10, 5, best), strict=True))
+    users = searched(users_question(subject, target, 2), bounds)
+    exact = {name: (20 * c * scale) ** 2 for name, c in bounds.items()}
     for name in ("blanket", "lower"):
         assert users[name].lower - 1 <= exact[name] <= users[name].upper
     assert exact["best"] <= users["best"].upper <= 1.01 * exact["best"]
     assert users["best"].lower == users["lower"].lower
-    rounds = searches.most_rounds(bounds, protocol, Setting(eps=0.1, delta=1e-6, n=10**8))
-    most = {name: 1e3 / (c * scale) for name, c in zip(NAMES, (10, 5, best), strict=True)}
+    rounds = searched(rounds_question(subject, target, 10**8), bounds)
+    most = {name: 1e3 / (c * scale) for name, c in bounds.items()}
     assert rounds["blanket"].lower == int(most["blanket"])
     assert 0.99 * most["best"] - 1 <= rounds["best"].lower <= most["best"]
     assert rounds["best"].upper == rounds["lower"].upper == int(most["lower"])
-    eps0s = searches.largest_eps0(bounds, GenericReports, at.at(n=10**6), 1e-4)
-    largest = {name: math.log1p(50.0 / c) for name, c in zip(NAMES, (10, 5, best), strict=True)}
+    eps0s = searched(eps0_question(AnyMechanism, target, 10**6, 2, 1e-4), bounds)
+    largest = {name: math.log1p(50.0 / c) for name, c in bounds.items()}
     assert eps0s["best"].lower <= largest["best"] * (1 + 1e-12)
     assert eps0s["best"].lower == pytest.approx(largest["best"], rel=1e-3)
     assert eps0s["best"].upper == eps0s["lower"].upper

@@ -39,10 +39,9 @@ def test_answers_are_those_of_the_decomposition(options, protocol):
 def test_rounds_of_several_shuffles_are_composed():
     options = ["--height", 2, "--attributes", 4, "--messages", 3, "--n", 5000, "--delta", 1e-6]
     found = answer("epsilon", "--protocol", "decision_trees", *options, "--rounds", 2)
-    parts = DecisionTrees(2, 4, 3).parts(5000)
     expected = sb.compose(
-        (part.protocol.decomposition(), part.protocol.draws(part.n), 2 * part.times)
-        for part in parts
+        (*shuffle.source.blankets.values(), shuffle.draws, 2 * shuffle.times)
+        for shuffle in DecisionTrees(2, 4, 3).shuffles(5000)
     ).epsilon(1e-6)
     assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}
     # All others hold the victim's second value, and the histograms show what their messages were.
@@ -191,10 +190,10 @@ def test_users_of_sums_are_enough():
         *("--eps", 0.5, "--delta", 1e-3),
     )
     n = found["blanket"]["upper"]
-    bits = CoordinateSums(sb.RAPPOR(1.0)).upper_rounds(n)
-    blankets = [(bit.blanket(), n, times) for bit, n, times in bits]
+    bits = CoordinateSums(sb.RAPPOR(1.0)).bits
+    blankets = [(bit.blanket(), n, 1) for bit in bits]
     assert sb.compose(blankets).epsilon(1e-3).upper <= 0.5
-    fewer = [(bit.blanket(), n - 2, times) for bit, n, times in bits]
+    fewer = [(bit.blanket(), n - 2, 1) for bit in bits]
     assert sb.compose(fewer).epsilon(1e-3).upper > 0.5
 
 
@@ -228,9 +227,9 @@ def test_rounds_of_a_protocol_may_have_different_numbers_of_users():
     trees = ["--height", 2, "--attributes", 2, "--messages", 3, "--n", 2000, "--also", "3000:1"]
     found = answer("epsilon", "--protocol", "decision_trees", *trees, "--delta", 1e-6)
     rounds = [
-        (part.protocol.decomposition(), part.protocol.draws(part.n), part.times)
+        (*shuffle.source.blankets.values(), shuffle.draws, shuffle.times)
         for n in (2000, 3000)
-        for part in DecisionTrees(2, 2, 3).parts(n)
+        for shuffle in DecisionTrees(2, 2, 3).shuffles(n)
     ]
     expected = sb.compose(rounds).epsilon(1e-6)
     assert found["blanket"] == {"lower": expected.lower, "upper": expected.upper}

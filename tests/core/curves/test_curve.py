@@ -129,7 +129,7 @@ def test_a_failure_says_where(monkeypatch):
     made = compute(n=1000, x={"eps0": [0.5]})
     (sentence,) = curves.shortfalls(made)
     assert sentence.startswith("krr10/large/upper at eps0 = 0.5 is left empty: epsilon at delta = ")
-    assert "known only to lie in [0.0, 1.0]" in sentence
+    assert "known only to lie in [0.0, 0.5]" in sentence
 
 
 def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path):
@@ -139,9 +139,8 @@ def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path)
     def fails_in_the_middle(self, delta, *aims):
         ends = whole(self, delta, *aims)
         is_middle = self.n == 1000.0
-        return Ends(
-            np.where(is_middle, 0.0, ends.lower), np.where(is_middle, 1.0, ends.upper), ends.names
-        )
+        lower, upper = np.where(is_middle, 0.0, ends.lower), np.where(is_middle, 1.0, ends.upper)
+        return Ends(lower, upper, ends.names, ends.is_short)
 
     monkeypatch.setattr(Direction, "roots", fails_in_the_middle)
     made = compute(x={"n": [100, 1000, 10_000]})

@@ -11,16 +11,16 @@ from specifications import specification
 
 import shufflebounds as sb
 from shufflebounds.bounds.base import Kind
-from shufflebounds.bounds.divergences import divergence_bound
+from shufflebounds.bounds.divergences import divergence_bound, seen_pairs
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.curves import curve
 from shufflebounds.curves import specification as specifications
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.base import Candidate, Protocol, Shuffles
 from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.protocols.registry import Entry
+from shufflebounds.subjects.base import ANY_AIM, GivenSource, Shuffle, Subject
 
 NAME = CurveName("experiment", "regime", "curve")
 KRR = {"type": "krr", "k": 10}
@@ -66,27 +66,29 @@ def test_formulas_of_one_round_refuse_several(name):
         ask([Setting(n=n, delta=1e-6, rounds=2)])
 
 
+BLANKETS = {str(k): sb.KRR(k, 1.0).blanket() for k in (2, 3)}
+
+
 @dataclass(frozen=True)
-class Several(Protocol):
+class Several(Subject):
     """Several pairs of inputs may be the worst."""
 
     eps0: float = 1.0
 
-    def upper_candidates(self):
-        return tuple(Candidate(sb.KRR(k, 1.0).blanket()) for k in (2, 3))
+    def shuffles(self, n, aim=ANY_AIM):
+        return [Shuffle(GivenSource(BLANKETS, eps0=self.eps0), n)]
 
 
 @dataclass(frozen=True)
-class Tree(Protocol):
+class Tree(Subject):
     """Two kinds of shuffles, one of them three times."""
 
     eps0: None = None
 
-    def upper_candidates(self):
-        raise AssertionError("those of its parts are asked for")
-
-    def parts(self, n):
-        return Shuffles(BallsIntoBins(bins=40), n, 1), Shuffles(BallsIntoBins(bins=20), 2 * n, 3)
+    def shuffles(self, n, aim=ANY_AIM):
+        (once,) = BallsIntoBins(bins=40).shuffles(n)
+        (often,) = BallsIntoBins(bins=20).shuffles(2 * n)
+        return [once, often._replace(times=3)]
 
 
 def test_the_worst_pair_may_be_another_in_every_round():
@@ -95,16 +97,15 @@ def test_the_worst_pair_may_be_another_in_every_round():
     (once,) = ask([setting])
     assert once.enclosure.lower > 0.0
     (twice,) = ask([setting.at(rounds=2)])
-    alone = [sb.compose([(one.decomposition, 1000, 2)]) for one in Several().upper_candidates()]
+    alone = [sb.compose([(blanket, 1000, 2)]) for blanket in BLANKETS.values()]
     assert twice.enclosure.upper >= max(one.epsilon(1e-6).upper for one in alone)
     # A lower bound is that of any of them.
     several = divergence_bound(
         "several",
         Kind.LOWER,
+        seen_pairs(lambda pairs: pairs),
         label="",
         source="",
-        knows_mechanism=True,
-        candidates=Several.upper_candidates,
     )
     (twice,) = several.answers(Several(), "epsilon", [setting.at(rounds=2)])
     assert twice.enclosure.lower >= 0.999 * max(one.epsilon(1e-6).lower for one in alone)
@@ -166,7 +167,7 @@ def test_bad_protocols_are_refused_in_one_sentence(changes, message):
 
 
 def test_bounds_of_eps0_alone_refuse_a_protocol_without():
-    with pytest.raises(ValueError, match="need a randomizer with an eps0"):
+    with pytest.raises(ValueError, match="needs a randomizer with an eps0"):
         enclosures(mechanism=BINS, bound="clone")
 
 

@@ -16,6 +16,8 @@ from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.losses import Losses, losses_above, losses_of
 from shufflebounds.profiles.rounds import RoundCurve, RoundKind, Rounds, RoundTarget
+from shufflebounds.questions.composed import ANY_N
+from shufflebounds.questions.intervals import joined
 
 ROUNDING = mpmath.mpf(10) ** -14
 
@@ -222,10 +224,10 @@ def test_rare_losses(a, b, n, delta, truth):
 def test_equal_rounds_are_joined_however_they_are_written():
     blankets = [sb.KRR(10, 1.0).blanket(), sb.KRR(10, 1.0).blanket()]
     apart = sb.compose([(blankets[i % 2], 1000, 1) for i in range(6)])
-    assert len(apart.kinds) == 1
+    assert len(joined(apart.schedule.shuffles(ANY_N))) == 1
     assert apart.epsilon(1e-6) == sb.compose([(blankets[0], 1000, 6)]).epsilon(1e-6)
     mechanisms = sb.compose([(sb.KRR(10, 1.0), 1000, 1), (sb.KRR(10, 1.0), 1000, 2)])
-    assert [round_.times for round_ in mechanisms.kinds] == [3]
+    assert [x.shuffle.times for x in joined(mechanisms.schedule.shuffles(ANY_N))] == [3]
 
 
 def test_nodes_are_few():

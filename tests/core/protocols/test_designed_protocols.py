@@ -11,8 +11,9 @@ from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.curves import curve, specification
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import messages
-from shufflebounds.protocols.base import InfeasibleError, SingleReport
 from shufflebounds.protocols.histograms import SeparateHistograms
+from shufflebounds.subjects.base import InfeasibleError
+from shufflebounds.subjects.reports import Reports
 
 
 @pytest.mark.parametrize("target", [0.2, 0.7, 1.5, 6.0])
@@ -92,7 +93,7 @@ def test_the_smaller_of_two_blanket_bounds():
     for suffix in ("", "_generic"):
         found = {
             name: BOUNDS[f"blanket_{name}{suffix}"].answers(
-                SingleReport(blanket),
+                Reports(blanket),
                 "epsilon",
                 [Setting(n=n, delta=1e-6) for n in (300, 3000, 10**6)],
             )

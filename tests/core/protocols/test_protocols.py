@@ -100,12 +100,12 @@ CASES = {
 
 
 def evaluated(protocol, n, exp_eps, end):
-    """The largest D over candidates and directions."""
-    candidates, draws = protocol.upper_candidates(), protocol.draws(n)
+    """The largest D over blankets and directions."""
+    (shuffle,) = protocol.shuffles(n)
     return max(
-        getattr(exact(direction, math.log(exp_eps), draws), end)
-        for candidate in (one.decomposition for one in candidates)
-        for direction in (candidate, candidate.swap())
+        getattr(exact(direction, math.log(exp_eps), shuffle.draws), end)
+        for blanket in shuffle.source.blankets.values()
+        for direction in (blanket, blanket.swap())
     )
 
 
@@ -148,25 +148,24 @@ def test_the_reduction_is_exact_if_others_tell_what_their_inputs_made_them_send(
 def test_lower_bounds_are_below_a_dataset(name, n):
     """Of as many values as there are: where nothing is said of them, of two."""
     protocol, messages, blanket, _ = CASES[name]
-    seen = protocol.of_lower_bounds()
-    if not seen.lower_candidates():
+    (shuffle,) = protocol.shuffles(n)
+    if not shuffle.dataset_pairs:
         pytest.skip("none is known")
     blankets = [blanket] * (n * protocol.blankets)
     for exp_eps in LOSSES:
         wanted = float(worst(messages, blankets, n - 1, exp_eps))
         found = max(
-            exact(direction, math.log(exp_eps), seen.draws(n)).lower
-            for pair in seen.lower_candidates()
-            for direction in (pair.decomposition, pair.decomposition.swap())
+            exact(direction, math.log(exp_eps), shuffle.most_draws).lower
+            for pair in shuffle.dataset_pairs.values()
+            for direction in (pair, pair.swap())
         )
         assert found <= wanted * (1.0 + 1e-12)
 
 
 def test_messages_of_others_hide_in_the_lower_bound_of_fake_users():
     protocol = CheuZhilyaev(0.25, 3, blankets=2)
-    assert protocol.draws(100) == 201
-    assert protocol.of_lower_bounds().draws(100) == 300
-    assert not protocol.lower_candidates()
+    (shuffle,) = protocol.shuffles(100)
+    assert (shuffle.draws, shuffle.most_draws) == (201, 300)
     for name, draws in (("blanket", 201), ("lower", 300)):
         answer = BOUNDS[name].answer(protocol, "epsilon", Setting(n=100, delta=1e-6))
         assert answer.enclosure == sb.epsilon(protocol.decomposition(), n=draws, delta=1e-6)
@@ -194,9 +193,9 @@ def test_hierarchical_histograms_over_four_values():
     values = [[(e if x == y else 1) / (2 * (e + 3)) for y in range(4)] for x in range(4)]
     rows = [[*half, *value] for half, value in zip(halves, values, strict=True)]
     protocol = HierarchicalHistogram(math.log(4.0), 4)
-    candidates, draws = protocol.upper_candidates(), protocol.draws(2)
-    assert draws == 2
-    (found,) = (one.decomposition for one in candidates)
+    (shuffle,) = protocol.shuffles(2)
+    assert shuffle.draws == 2
+    (found,) = shuffle.source.blankets.values()
     sure = [min(column) for column in zip(*rows, strict=True)]
     for exp_eps in LOSSES:
         eps = math.log(exp_eps)
@@ -229,7 +228,10 @@ MISTAKES = [
         "domain_size must be an integer from 2 to 9007199254740992",
     ),
     (lambda: HierarchicalHistogram(0.0, 4), "eps0 must be"),
-    (lambda: HierarchicalHistogram(1.0, 4).draws(2.5), "n must be an integer"),
+    (
+        lambda: sb.epsilon(HierarchicalHistogram(1.0, 4), 2.5, 1e-6),
+        "n must be an integer",
+    ),
     (lambda: Dump(4).draws(0), "n must be an integer from 1 to 1e15"),
     (lambda: Dump(4, blankets=10).draws(10**15), "n must leave at most 1e[+]15 blanket"),
 ]

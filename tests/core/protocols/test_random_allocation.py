@@ -15,7 +15,6 @@ from shufflebounds.questions.cells import LARGEST_RATIO, guess_delta
 import shufflebounds as sb
 from shufflebounds.divergence.engine import divergence
 from shufflebounds.profiles.one_order import losses_above_order
-from shufflebounds.questions import cells, composition
 from shufflebounds.questions.accountant import (
     from_profile,
     to_dp_accounting,
@@ -27,6 +26,7 @@ from shufflebounds.randomizers.gaussian_cells import (
     loss_beyond,
     tail_delta,
 )
+from shufflebounds.subjects.base import Aim
 
 DIGITS = 40
 # Relative error of quadrature on a grid, where the integrand all but has a kink.
@@ -466,8 +466,7 @@ def test_bad_noise_multipliers(sigma):
 
 def test_two_epochs_of_two_steps_on_a_grid(monkeypatch):
     """The losses of two steps on a grid of both reports, convolved; not certified."""
-    for module in (cells, composition):
-        monkeypatch.setattr(module, "DEFAULT_CELLS", 40)
+    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 40))
     sigma, step = 0.9, 4e-3
     v = np.linspace(-9.0, 9.0, 501)
     weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
@@ -565,7 +564,7 @@ def test_profile_of_epochs():
 def test_orders_of_an_exported_epoch(monkeypatch):
     """dp_accounting keeps removing and adding an example apart, as its own events do."""
     pytest.importorskip("dp_accounting")
-    monkeypatch.setattr(composition, "DEFAULT_CELLS", 30)
+    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 30))
     epoch = sb.compose([(sb.RandomAllocation(1.0), 2, 1)])
     exported = to_dp_accounting(epoch, interval=1e-2, smallest=1e-4)
     with mp.workdps(20):

@@ -11,9 +11,9 @@ from strategies import FUZZ
 from test_matrix import largest, random_matrix
 
 import shufflebounds as sb
-from shufflebounds.protocols.base import SingleReport
 from shufflebounds.randomizers import joint as patterns
 from shufflebounds.randomizers.joint import repeated
+from shufflebounds.subjects.reports import Reports, source_of
 
 LOPSIDED = sb.MatrixRandomizer([[0.75, 0.25], [0.125, 0.875]])
 KINDS = sb.MatrixRandomizer([[0.5, 0.375, 0.125], [0.125, 0.75, 0.125], [0.375, 0.125, 0.5]])
@@ -74,12 +74,13 @@ def test_a_distance_leaves_the_patterns_that_differ_in_so_many_coordinates(dista
 def test_not_to_differ_in_a_coordinate_may_be_worse():
     """Why all patterns count: exact values for ten users, of 2-RR and a lopsided part."""
     part = sb.MatrixRandomizer([[0.5, 0.5], [0.1, 0.9]])
-    candidates = SingleReport(sb.Joint([sb.KRR(2, 3.0), part])).upper_candidates()
-    assert [(one.differing, one.inputs) for one in candidates] == [
+    source = source_of(sb.Joint([sb.KRR(2, 3.0), part]))
+    names = [source.blanket_inputs(name) for name in source.blankets]
+    assert [(name.differing, name.inputs) for name in names] == [
         ("1 2", "any two, 0 against 1"),
         ("1", "any two, 0 in both"),
     ]
-    both, one = (largest({"": each.decomposition}, 1.0, 10, "lower") for each in candidates)
+    both, one = (largest({"": each}, 1.0, 10, "lower") for each in source.blankets.values())
     assert one > 1.02 * both
 
 
@@ -106,7 +107,7 @@ def test_too_many_patterns_are_refused_before_they_are_made(monkeypatch):
     with pytest.raises(ValueError, match=message):
         repeated(part, 2).patterns()
     with pytest.raises(ValueError, match=message):
-        SingleReport(repeated(part, 2)).check_size()
+        Reports(repeated(part, 2)).check_size()
     monkeypatch.setattr(patterns, "LARGEST_JOINT", 10)
     with pytest.raises(ValueError, match=r"6 .* with 9 components each; at most 10 components"):
         repeated(KINDS, 2).patterns()

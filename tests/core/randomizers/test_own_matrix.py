@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import shuffles
-from shufflebounds.questions.round import affordable_suprema
 
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.questions.intervals import has_affordable_suprema
 from shufflebounds.randomizers.base import Randomizer, from_channel, pairs_of_channel
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.registry import _BUILT_IN
+from shufflebounds.subjects.base import Shuffle
+from shufflebounds.subjects.reports import source_of
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,6 @@ def test_alike_inputs_have_one_crowd():
     (crowd,) = Subset(2.0).crowds()
     assert crowd.symmetric
     assert len(crowd.others) == 3
-    assert affordable_suprema(Subset(2.0), np.array([1000.0])) is not None
+    assert has_affordable_suprema(Shuffle(source_of(Subset(2.0)), 1000))
     # Neighbours and inputs that are two places apart.
     assert len(Ring(1.0).crowds()) == 2

@@ -44,12 +44,14 @@ def test_so_say_the_engine_and_another_enumeration():
 
 @pytest.mark.parametrize(("height", "attributes", "trees"), [(1, 1, 1), (5, 8, 1), (8, 32, 5)])
 def test_queries_of_trees(height, attributes, trees):
-    found = DecisionTrees(height, attributes, 3, trees).parts(1000)
+    sent = DecisionTrees(height, attributes, 3, trees)
+    found = sent.shuffles(1000)
     queries = trees * height * (2 * attributes - height + 1) // 2
-    assert sum(part.times for part in found) == queries
-    assert [part.protocol.bins for part in found] == [2 ** (h + 1) for h in range(height)]
-    assert {part.protocol.draws(part.n) for part in found} == {2001}
-    a, b, c = (getattr(found[0].protocol.decomposition(), name).tolist() for name in "abc")
+    assert sum(shuffle.times for shuffle in found) == queries
+    assert [query.bins for query, _ in sent.queries] == [2 ** (h + 1) for h in range(height)]
+    assert {shuffle.draws for shuffle in found} == {2001}
+    (blanket,) = found[0].source.blankets.values()
+    a, b, c = (getattr(blanket, name).tolist() for name in "abc")
     assert (a, b, c) == ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
 
 
