@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
-from shufflebounds.questions.cells import LARGEST_RATIO, guess_delta
 
 import shufflebounds as sb
 from shufflebounds.divergence.engine import divergence
@@ -317,20 +316,6 @@ def test_every_width_of_delta_is_answered(sigma, steps, eps, rtol):
     finer = sb.delta(epoch, eps=eps, n=steps, rtol=0.003)
     assert found.relative_width <= rtol
     assert max(found.lower, finer.lower) <= min(found.upper, finer.upper)
-
-
-def test_the_guess_of_delta_is_bracketed():
-    """log δ that falls like ε, not like ε²: guesses by a normal law went to and fro."""
-
-    def ask(delta):
-        # ε = 0.55 at 10⁻⁶ and 2 at 10⁻¹⁶, as of ten epochs of a thousand steps.
-        eps = 0.55 * (-math.log10(delta) / 6.0) ** 1.32
-        return sb.Enclosure(eps, eps)
-
-    for eps in (0.1, 0.55, 1.0, 2.0, 4.0):
-        guess = guess_delta(ask, eps)
-        truth = 10.0 ** (-6.0 * (eps / 0.55) ** (1.0 / 1.32))
-        assert max(guess / truth, truth / guess) < LARGEST_RATIO**2
 
 
 def test_noise_multiplier_meets_its_target():

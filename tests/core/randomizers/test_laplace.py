@@ -10,9 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from mpmath import mpf
 from scipy.stats import laplace
-from shufflebounds.questions.round import affordable_suprema
 
 import shufflebounds as sb
+from shufflebounds.questions.intervals import has_affordable_suprema
+from shufflebounds.subjects.base import Shuffle
+from shufflebounds.subjects.reports import source_of
 
 EPS0 = [0.1, 1.0, 4.0]
 
@@ -255,7 +257,9 @@ def test_a_caveat_is_about_the_steps_that_are_asked_for(steps, note):
     assert R.caveat.startswith(note)
     assert bool(R.caveat) == bool(note)
     assert f"with steps {R.steps}; steps 1 " in R.caveat or not note
-    users = np.array([1e4])
-    is_tried = affordable_suprema(R, users) is not None
-    assert is_tried == (R.steps <= 3)
-    assert (affordable_suprema(sb.Joint([R] * 2), users) is not None) == (R.steps == 1)
+    assert is_tried(R) == (R.steps <= 3)
+    assert is_tried(sb.Joint([R] * 2)) == (R.steps == 1)
+
+
+def is_tried(randomizer):
+    return has_affordable_suprema(Shuffle(source_of(randomizer), 10_000))

@@ -14,7 +14,7 @@ from reproduction.papers.wang2024 import claims, general_pair
 from shufflebounds.bounds.variation_ratio import PUBLISHED, variation_ratio
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import registry
-from shufflebounds.questions import questions
+from shufflebounds.questions.answers import epsilon
 
 CLAIMS = {claim.name: claim for claim in research("wang2024").load_claims()[1]}
 DESCRIBED = [
@@ -169,7 +169,7 @@ def test_the_rate_is_that_of_a_normal_law():
         lambda z: deviation * (stats.norm.pdf(z) - z * stats.norm.sf(z)) - delta, 0.0, 9.0
     )
     pair = variation_ratio(p, beta, q, published=True)
-    eps = questions.epsilon(pair, n, delta).upper
+    eps = epsilon(pair, n, delta).upper
     assert eps == pytest.approx(z * deviation, rel=0.02)
     # No δ has a larger quotient.
     assert z * deviation < 2.0 * math.sqrt(beta * (p - 1.0) * q * -math.log(delta) / (p * n))
