@@ -123,12 +123,15 @@ def interval_of(
         rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
     if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
-    first, *others = rows[0]
-    if not others and all(
-        len(row) == 1 and row[0].times == 1 and row[0].source is first.source for row in rows
-    ):
+    if _are_single(rows):
         return _interval_of_shuffle([row[0] for row in rows], view)
     return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
+
+
+def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
+    """Return whether each row is one shuffle, of the same source."""
+    source = rows[0][0].source
+    return all(len(row) == 1 and row[0].times == 1 and row[0].source is source for row in rows)
 
 
 def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
@@ -147,7 +150,7 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         return replace(pair(decomposition, n), is_ordered=True)
     pairs = shuffles[0].dataset_pairs
     if view is View.LOWER:
-        return _largest(_promising(_required(pairs)), most, is_selective=True)
+        return _largest(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
         return _largest(_covering(source, view), n)
     upper = _smallest(source, n, _suprema(source, n) if view is View.BEST else None)
@@ -161,13 +164,6 @@ def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
     if view is View.CLONE and source.simple is not None:
         return {STRONGER_CLONE: source.simple}
     return source.blankets
-
-
-def _required(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
-    """Return the pairs of datasets; ValueError if there are none."""
-    if not pairs:
-        raise ValueError("no pair of datasets is known for a lower bound")
-    return pairs
 
 
 def _promising(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:

@@ -232,7 +232,7 @@ class Subject(ABC):
         ValueError
             If the authors proved no ε.
         """
-        raise ValueError(f"{type(self).__name__} has no analysis of its authors")
+        raise ValueError(f"no analysis of its authors is known of {self.label}")
 
     def total(self, rounds: int) -> int:
         """Return the number of rounds in so many of the subject, which may consist of several.

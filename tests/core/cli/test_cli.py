@@ -543,7 +543,7 @@ def test_every_bound_can_be_asked_for_and_drawn(tmp_path):
     assert len(result.stdout.splitlines()) == 1 + len(known)
     result = run(*CURVE, "--points", "2", "--bound", "original")
     assert result.exit_code == 2
-    assert "Reports has no analysis of its authors" in result.stderr
+    assert "no analysis of its authors is known of " in result.stderr
     assert plot.read_bytes().startswith(b"%PDF")
 
 
