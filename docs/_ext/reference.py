@@ -33,7 +33,8 @@ _PARTS = {
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
     "api": _QUESTIONS,
-    "accounting": _QUESTIONS,
+    "questions": _QUESTIONS,
+    "subjects": _QUESTIONS,
     "protocols": _QUESTIONS,
     "divergence": _QUESTIONS,
     "bounds": (

@@ -47,15 +47,20 @@ def opposite(end: End) -> End:
     return "lower" if end == "upper" else "upper"
 
 
-def at_most_blanket(answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """Return the answers, with a best proven bound no larger than the blanket.
+def between_bounds(answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """Return the answers, with a best proven bound between the lower bound and the blanket.
 
-    Both are enclosed separately, so that the former may come out larger by a numerical error.
+    All are enclosed separately, so that it may lie beyond them by a numerical error.
     """
-    if not {"best", "blanket"} <= answers.keys():
+    if "best" not in answers:
         return dict(answers)
-    tight, blanket = answers["best"], answers["blanket"].enclosure.upper
-    return {**answers, "best": replace(tight, enclosure=_capped(tight.enclosure, blanket))}
+    best = answers["best"].enclosure
+    if "blanket" in answers:
+        best = _capped(best, answers["blanket"].enclosure.upper)
+    if "lower" in answers:
+        lower = max(best.lower, answers["lower"].enclosure.lower)
+        best = Enclosure(min(lower, best.upper), best.upper)
+    return {**answers, "best": replace(answers["best"], enclosure=best)}
 
 
 def within_eps0(

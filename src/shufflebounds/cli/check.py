@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, plain_ends, within_eps0
+from shufflebounds.cli.answers import PAIR_BOUNDS, between_bounds, plain_ends, within_eps0
 from shufflebounds.cli.claims import is_verifiable
 from shufflebounds.cli.notes import (
     large_delta,
@@ -124,7 +124,7 @@ def findings_on(
     findings = _findings(fast, delta, deployment, numerics)
     if verdict_of(findings.values(), eps) is Verdict.OPEN:
         findings |= _findings(slow, delta, deployment, numerics)
-    answers = at_most_blanket({name: finding.answer for name, finding in findings.items()})
+    answers = between_bounds({name: finding.answer for name, finding in findings.items()})
     capped, notes = within_eps0(answers, deployment.pure_eps, deployment.times)
     return {name: replace(findings[name], answer=capped[name]) for name in capped}, notes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, Kind, Numerics
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
+from shufflebounds.cli.answers import PAIR_BOUNDS, between_bounds, within_eps0
 from shufflebounds.cli.notes import notes_on
 from shufflebounds.cli.options import OPTIONS, OUTPUT, SENT, option, optional
 from shufflebounds.cli.progress import by_step
@@ -302,7 +302,7 @@ def _specifications(
 
 
 def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
-    """Return the curves with answers `at_most_blanket` and, of ε, `within_eps0`; and notes."""
+    """Return the curves with answers `between_bounds` and, of ε, `within_eps0`; and notes."""
     reports, notes = computed[0].specification.reports, dict[str, None]()
     # Composed reports may have an ε₀ that is larger than the setting's by a rounding.
     sent_at = cache(lambda eps0: reports.protocol(Setting(eps0=eps0)))
@@ -310,7 +310,7 @@ def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     columns = []
     for points in zip(*(curve.points for curve in computed), strict=True):
         by_name = dict(zip(names, points, strict=True))
-        answers = at_most_blanket({name: point.answer for name, point in by_name.items()})
+        answers = between_bounds({name: point.answer for name, point in by_name.items()})
         if computed[0].specification.quantity == "epsilon":
             setting = points[0].setting
             rounds = setting.rounds or 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shufflebounds.bounds.base import Answer, Bound, Kind, Numerics, attempt
-from shufflebounds.cli.answers import PAIR_BOUNDS, at_most_blanket, within_eps0
+from shufflebounds.cli.answers import PAIR_BOUNDS, between_bounds, within_eps0
 from shufflebounds.cli.claims import require_verifiable, write_claims
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output
@@ -55,7 +55,7 @@ def solve_epsilon(
     """Return ε at δ; with ``claim``, also write a file of claims."""
     if claim is not None:
         require_verifiable(deployment)
-    computed = at_most_blanket(_divergences(deployment, "epsilon", rtol, delta=delta))
+    computed = between_bounds(_divergences(deployment, "epsilon", rtol, delta=delta))
     answers, notes = within_eps0(computed, deployment.pure_eps, deployment.times)
     if claim is None:
         return Solution(answers, notes)
@@ -64,12 +64,12 @@ def solve_epsilon(
 
 def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Output) -> Solution:
     """Return δ at ε."""
-    return Solution(at_most_blanket(_divergences(deployment, "delta", rtol, eps=eps)))
+    return Solution(between_bounds(_divergences(deployment, "delta", rtol, eps=eps)))
 
 
 def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
     """Return the Rényi divergence of an order."""
-    return Solution(at_most_blanket(_divergences(deployment, "renyi", rtol, order=order)))
+    return Solution(between_bounds(_divergences(deployment, "renyi", rtol, order=order)))
 
 
 def _divergences(

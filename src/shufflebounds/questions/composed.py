@@ -15,6 +15,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.relation import Relation
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.rounds import Sums
 from shufflebounds.questions.answers import Sent
@@ -169,7 +170,7 @@ class Composed:
 
 
 def compose(
-    rounds: Iterable[tuple[Sent | Iterable[Decomposition], int, int]],
+    rounds: Iterable[tuple[Sent | Iterable[Decomposition], Count, int]],
 ) -> Composed:
     """Collect rounds of shuffling, one after the other, to ask for their ε and δ together.
 

@@ -153,7 +153,8 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         return _largest(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
         return _largest(_covering(source, view), n)
-    upper = _smallest(source, n, _suprema(source, n) if view is View.BEST else None)
+    suprema = _suprema(source, n) if view is View.BEST else None
+    upper = _smallest(source, n, suprema, source.few_blankets)
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
     return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
@@ -198,18 +199,25 @@ def _largest(
     return Interval(lower, upper, is_of_one_curve=True)
 
 
-def _smallest(source: Source, n: FloatArray, suprema: Profile | None) -> Profile:
-    """Return the smallest of all upper bounds of a source, which are asked in this order."""
+def _smallest(
+    source: Source,
+    n: FloatArray,
+    suprema: Profile | None,
+    few: Mapping[str, Decomposition] | None = None,
+) -> Profile:
+    """Return the smallest of all upper bounds of a source, which are asked in this order.
+
+    `few` decompositions whose bound is above that of the blankets are asked before them.
+    """
 
     def blanket(decompositions: Mapping[str, Decomposition]) -> Profile:
         # The stronger clone stands for blankets that are too many.
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
 
-    few = source.few_blankets
     bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
-        bounds.append(pair(source.simple, n, STRONGER_CLONE).upper)
+        bounds.insert(0, pair(source.simple, n, STRONGER_CLONE).upper)
     if suprema is not None:
         bounds.append(suprema)
     if few is not None:

@@ -209,7 +209,10 @@ class Plan:
         given = "delta" if quantity is Quantity.EPSILON else "eps"
         total = self.subject.total(self.rounds)
         where = f"{total} rounds" if total > 1 else f"n = {n}"
-        advice = validation.rtol_advice(enclosure.relative_width)
+        sources = [shuffle.source for shuffle in self.subject.shuffles(n)]
+        is_finite = all(x.is_finite() for source in sources for x in source.blankets.values())
+        others = () if is_finite else ("more cells",)
+        advice = validation.rtol_advice(enclosure.relative_width, *others)
         return (
             f"{quantity} at {given} = {at!r}, {where} is known only to lie in "
             f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "

@@ -16,6 +16,7 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.law import U
 from shufflebounds.profiles.renyi import Renyi
@@ -30,7 +31,7 @@ from shufflebounds.questions.renyi_conversion import (
     epsilon_of_orders,
     least_epsilon,
 )
-from shufflebounds.subjects.base import Aim
+from shufflebounds.subjects.base import Aim, Subject
 from shufflebounds.subjects.reports import subject_of
 
 # Relative width of a divergence if the caller does not state one.
@@ -113,7 +114,7 @@ class RoundDivergences:
 @overload
 def renyi(
     decomposition: Sent,
-    n: int,
+    n: Count,
     order: float,
     rtol: float | None = ...,
     *,
@@ -124,7 +125,7 @@ def renyi(
 @overload
 def renyi(
     decomposition: Sent,
-    n: int,
+    n: Count,
     order: ArrayOf[float],
     rtol: float | None = ...,
     *,
@@ -135,7 +136,7 @@ def renyi(
 @limited
 def renyi(
     decomposition: Sent,
-    n: int,
+    n: Count,
     order: float | ArrayOf[float],
     rtol: float | None = None,
     *,
@@ -224,7 +225,7 @@ def renyi(
 @limited
 def renyi_epsilon(
     decomposition: Sent,
-    n: int,
+    n: Count,
     delta: float,
     *,
     rounds: int = 1,
@@ -279,6 +280,7 @@ def renyi_epsilon(
     goal = DEFAULT_RTOL if rtol is None else validation.rtol(rtol)
     divergences = RoundDivergences.of(plan, n)
     if not all(part.interval.is_of_one_curve for part, _ in divergences.parts):
+        _require_bounded_losses(divergences, plan.subject)
         return _mechanism_epsilon(divergences, delta, goal)
     eps = converted(divergences, delta, goal).epsilon
     is_width_promised = rtol is not None or all(x.interval.is_exact for x, _ in divergences.parts)
@@ -324,14 +326,17 @@ def accounted_epsilon(divergences: RoundDivergences, delta: float) -> Enclosure:
     return converted(divergences, delta, ACCOUNTED_RTOL).epsilon
 
 
-def _mechanism_epsilon(divergences: RoundDivergences, delta: float, goal: float) -> Enclosure:
-    """Return the ε of specific datasets, and the smallest one that is proven for all."""
+def _require_bounded_losses(divergences: RoundDivergences, subject: Subject) -> None:
     low, high = divergences.largest_loss
     if math.isinf(high) and math.isfinite(low):
         raise ValueError(
             "decomposition must have bounded losses, since upper bounds count rare losses as "
-            "infinite; give the mechanism a clamp, or ask epsilon or delta"
+            f"infinite, got {subject.label}; give it a clamp, or ask epsilon or delta"
         )
+
+
+def _mechanism_epsilon(divergences: RoundDivergences, delta: float, goal: float) -> Enclosure:
+    """Return the ε of specific datasets, and the smallest one that is proven for all."""
 
     def of(which: str) -> Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]:
         def bounds(orders: FloatArray, rtol: float) -> tuple[FloatArray, FloatArray]:
@@ -344,7 +349,7 @@ def _mechanism_epsilon(divergences: RoundDivergences, delta: float, goal: float)
 
         return bounds
 
-    lower, upper = 0.0, high
+    lower, upper = 0.0, divergences.largest_loss[1]
     with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
         by_datasets, order = converted(divergences, delta, goal, of("lower"))
         lower = by_datasets.lower if len(divergences.parts) == 1 else 0.0

@@ -18,6 +18,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
+from shufflebounds.core.validation import Count
 from shufflebounds.core.work import enclosed_so_far, limited
 from shufflebounds.divergence.law import log
 from shufflebounds.profiles.axis_search import (
@@ -294,7 +295,7 @@ def largest_eps0(
     mechanism: Callable[[float], Sent],
     eps: float,
     delta: float,
-    n: int,
+    n: Count,
     *,
     rounds: int = 1,
     rtol: float = 1e-3,
@@ -459,7 +460,7 @@ def most_rounds(
     decomposition: Sent,
     eps: float,
     delta: float,
-    n: int,
+    n: Count,
     *,
     rtol: float = 1e-3,
 ) -> Enclosure:

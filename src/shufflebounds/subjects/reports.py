@@ -10,7 +10,7 @@ from typing import ClassVar
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.relation import Relation, common_relation
-from shufflebounds.randomizers.base import Randomizer, named_inputs
+from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.subjects.base import (
@@ -25,6 +25,8 @@ from shufflebounds.subjects.base import (
 
 # Randomizers whose sources are kept. A source of a large matrix may take a hundred MB.
 MAX_KEPT_SOURCES = 8
+# Relative error of the ε₀ of a matrix of rounded masses.
+MATRIX_ERR = 1e-9
 
 
 class RandomizerSource(Source):
@@ -78,6 +80,8 @@ class RandomizerSource(Source):
 
     def blanket_inputs(self, name: str) -> PairName:
         """See `Source`."""
+        if name == STRONGER_CLONE:
+            return PairName()
         return PairName(*self.randomizer.named_blanket(name))
 
     def dataset_inputs(self, name: str) -> PairName:
@@ -90,7 +94,9 @@ def proven_eps0(randomizer: Randomizer) -> float | None:
     eps0 = getattr(randomizer, "eps0", None)
     if eps0 is None or randomizer.by_matrix is None:
         return eps0
-    return max(eps0, randomizer.by_matrix.eps0 or 0.0)
+    of_matrix = randomizer.by_matrix.eps0 or 0.0
+    # The masses of a matrix are rounded.
+    return eps0 if of_matrix <= eps0 * (1.0 + MATRIX_ERR) else of_matrix
 
 
 @lru_cache(MAX_KEPT_SOURCES)

@@ -88,7 +88,7 @@ class Formula(Profile):
 def falling(c):
     """Return a bound whose ε at δ = 10⁻⁶ is c·(e^ε₀ − 1)·rounds/√n."""
 
-    def make(subject, counts, aim, *, is_strict):
+    def make(subject, counts, aim, *, rtol=None):
         (n,) = counts
         profile = Formula(c * math.expm1(subject.eps0) * aim.rounds / math.sqrt(n))
         return Interval(profile, profile)

@@ -232,7 +232,7 @@ def test_no_candidates_have_no_worst():
     for ask in (sb.worst_epsilon, sb.best_lower_epsilon, sb.worst_delta, sb.best_lower_delta):
         argument = next(iter(inspect.signature(ask).parameters))
         at = {"delta": 0.1} if "epsilon" in ask.__name__ else {"eps": 0.1}
-        with pytest.raises(ValueError, match=f"^{argument} must hold at least one decomposition"):
+        with pytest.raises(ValueError, match=f"^{argument} must be decompositions by name"):
             ask({}, n=10, **at)
         with pytest.raises(ValueError, match=f"^{argument} must be a Decomposition"):
             ask({"": None}, n=10, **at)
