@@ -320,10 +320,10 @@ PROTOCOLS = {
 def test_protocols_have_one_answer(name):
     """Python takes a protocol wherever it takes a randomizer."""
     subject, options = PROTOCOLS[name]
-    n, eps, delta = 10_000, 0.15, 1e-6
+    n, eps, delta = 10_000, 0.3, 1e-6
     for found, command in (
         (sb.epsilon(subject, n, delta), ("epsilon", "--n", n, "--delta", delta)),
-        (sb.delta(subject, eps, n), ("delta", "--n", n, "--eps", eps)),
+        (sb.delta(subject, eps / 2, n), ("delta", "--n", n, "--eps", eps / 2)),
         (
             sb.epsilon(subject, n, delta, rounds=3),
             ("epsilon", "--n", n, "--delta", delta, "--rounds", 3),

@@ -115,7 +115,7 @@ def test_protocols_without_numbers_say_so():
     silent = GivenSource(BinarySum().source.blankets)
     with pytest.raises(ValueError, match=r"^variation-ratio needs a randomizer with an eps0"):
         silent.ratios()
-    with pytest.raises(ValueError, match=r"^no analysis of its authors is known of KRR\(k=3, "):
+    with pytest.raises(ValueError, match=r"^no analysis of its authors is known of 3-RR$"):
         epsilon("original", Reports(sb.KRR(3, 1.0)), 100, 1e-6)
     with pytest.raises(
         ValueError, match=r"^no pair of datasets is known for a lower bound of Dump"
