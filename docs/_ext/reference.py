@@ -117,7 +117,7 @@ def _protocols() -> str:
     return _page(
         "Protocols",
         about,
-        [".. autoclass:: shufflebounds.protocols.base.Protocol", "   :members:", "", *lines],
+        [".. autoclass:: shufflebounds.subjects.base.Subject", "   :members:", "", *lines],
     )
 
 

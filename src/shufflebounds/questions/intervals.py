@@ -217,7 +217,7 @@ def _smallest(
 
     bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
-        bounds.insert(0, pair(source.simple, n, STRONGER_CLONE).upper)
+        bounds.append(pair(source.simple, n, STRONGER_CLONE).upper)
     if suprema is not None:
         bounds.append(suprema)
     if few is not None:

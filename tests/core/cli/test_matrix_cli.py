@@ -244,11 +244,6 @@ MISTAKES = [
         OWN_EPS0,
     ),
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
-    (
-        "epsilon --n 9 --delta 0.1 --k-joint 16",
-        "a joint of 16 reports has 153 combinations of inputs that may be the worst, with 4.3e+07 "
-        "components each; at most 2.5e+07 components",
-    ),
     ("epsilon --n 9 --delta 0.1 --k 3", "k is not a parameter of matrix; its parameters are: file"),
 ]
 
