@@ -107,10 +107,6 @@ WIDTHS = {
     ("advantage", "$risk"): 1e-4,
     ("advantage of rounds", "$risk"): 2e-3,
 }
-# Doors that do not agree yet, and why.
-OPEN = {
-    ("delta of rounds", "$delta", "krr"): "only the command takes the smaller of best and blanket",
-}
 
 
 def width_at(question, door):
@@ -132,9 +128,6 @@ CASES = [
         question,
         door,
         name,
-        marks=[pytest.mark.xfail(strict=True, reason=reason)]
-        if (reason := OPEN.get((question, door.split()[0], name)))
-        else [],
         id=f"{question}-{door}-{name}",
     )
     for question, names in ASKED.items()
