@@ -29,6 +29,8 @@ from shufflebounds.subjects.base import ANY_AIM, Aim, PairName, Shuffle, Source,
 
 # Relative width of ε by Rényi accounting above which the answer has a shortfall.
 LARGEST_ACCOUNTED_RTOL = 1e-2
+# Relative error of a sum of Rényi divergences, generously.
+ROUNDING = 1e-12
 
 # Returns a source that stands for another one, such as its clone.
 See = Callable[[Source], Source]
@@ -235,8 +237,8 @@ def _renyi_answers(
             )
         low, high, widths = divergences.bounds(orders, goal)
         if len(divergences.parts) > 1 and not encloses_truth:
-            # The bound is the sum of the upper ends, which is known this well.
-            low = high * (1.0 - widths)
+            # The bound is the sum of the upper ends, each of which is known this well.
+            low = high * (1.0 - widths) * (1.0 - ROUNDING)
         for x, width in zip(Enclosures(np.minimum(low, high), high), widths.tolist(), strict=True):
             answers.append(Answer(x, shortfall=f"known only to lie in {x}" if width > goal else ""))
     return answers

@@ -22,6 +22,8 @@ MAX_WRITTEN_EPS0 = 14.0
 MAX_TELLING_EPS = 10.0
 # Smallest e^ε₀ that is printed without decimals.
 MIN_WHOLE_ODDS = 100.0
+# Relative difference of the ε₀ of a matrix of rounded masses from the one that it was made for.
+ROUNDED_MASSES = 1e-13
 
 
 def warnings(deployment: Scenario) -> list[str]:
@@ -283,5 +285,9 @@ def _odds(eps0: float) -> str:
 
 
 def _rounded_up(eps0: float) -> str:
-    """Return ε₀ in six digits if these are exact, else in four."""
-    return f"{eps0:g}" if float(f"{eps0:g}") == eps0 else outward(eps0, up=True, digits=4)
+    """Return ε₀ in six digits if these are exact, else in four.
+
+    The ε₀ of a matrix is that of its rounded masses.
+    """
+    is_short = math.isclose(float(f"{eps0:g}"), eps0, rel_tol=ROUNDED_MASSES)
+    return f"{eps0:g}" if is_short else outward(eps0, up=True, digits=4)

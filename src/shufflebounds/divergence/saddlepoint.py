@@ -195,14 +195,3 @@ def log_estimate(
         np.where(vanishes, -np.inf, slope),
         np.where(vanishes, np.inf, estimate.doubt),
     )
-
-
-def largest_estimate(
-    decompositions: list[Decomposition], eps: FloatArray, n: FloatArray
-) -> Estimate:
-    """Return the estimate of the decomposition whose D is largest, point by point."""
-    best, *others = (log_estimate(decomposition, eps, n) for decomposition in decompositions)
-    for other in others:
-        is_larger = other.log > best.log
-        best = Estimate(*(np.where(is_larger, x, y) for x, y in zip(other, best, strict=True)))
-    return best

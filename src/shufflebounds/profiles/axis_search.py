@@ -46,10 +46,6 @@ class Comparison:
     error: float
 
 
-# A comparison that tells nothing.
-NO_COMPARISON = Comparison(0, 0.0, math.inf)
-
-
 @dataclass(frozen=True)
 class SearchAxis(ABC):
     """An axis between its least and its most private point, searched to a width of ``rtol``."""

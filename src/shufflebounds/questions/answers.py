@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, overload
+from typing import overload
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition, require
@@ -21,8 +21,8 @@ from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import View, interval_of
 from shufflebounds.questions.plan import Plan
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
-from shufflebounds.subjects.reports import subject_of
+from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.reports import Decompositions, subject_of
 
 # What a public question takes: what one report tells, or all that users send.
 Sent = Decomposition | Randomizer | Subject
@@ -523,18 +523,6 @@ def best_lower_delta(
     return _largest("pairs", pairs, Quantity.DELTA, n, validation.eps(eps), rtol)
 
 
-@dataclass(frozen=True, eq=False)
-class _NamedPairs(Subject):
-    """One report per user, of which pairs of laws are given by name."""
-
-    pairs: Mapping[str, Decomposition]
-    eps0: ClassVar[None] = None  # type: ignore[misc]
-
-    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """See `Subject`."""
-        return [Shuffle(GivenSource(self.pairs), n)]
-
-
 def _largest(
     argument: str,
     pairs: Mapping[str, Decomposition],
@@ -554,6 +542,6 @@ def _largest(
         )
     common_relation(argument, (require(argument, x).relation for x in pairs.values()))
     view = View.LOWER if argument == "pairs" else View.BLANKET
-    plan = Plan(_NamedPairs(pairs), make=partial(interval_of, view=view))
+    plan = Plan(Decompositions(pairs), make=partial(interval_of, view=view))
     ends = plan.answer(quantity, [(at, at)], [validation.users(n)], rtol)
     return str(ends.upper_names[0]), ends.required()[0]

@@ -175,11 +175,6 @@ def _promising(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition
     return {name: pairs[name] for name in names[:MAX_DATASET_PAIRS]}
 
 
-def lower_profile(pairs: Mapping[str, Decomposition], n: FloatArray) -> Profile:
-    """Return the largest divergence of pairs of datasets."""
-    return _largest(_promising(pairs), n, is_selective=True).lower
-
-
 def second_moment(decomposition: Decomposition) -> float:
     """Return E G² at ε = 0."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

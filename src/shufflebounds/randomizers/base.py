@@ -417,21 +417,6 @@ def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) ->
         )
 
 
-def require_mechanism(value: object) -> Decomposition | Randomizer:
-    """Return `value` if it is a decomposition or a randomizer; raise ValueError otherwise."""
-    if isinstance(value, Decomposition | Randomizer):
-        return value
-    raise ValueError(
-        "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
-        f"got {value!r}"
-    )
-
-
-def made_for_delta(subject: Decomposition | Randomizer, delta: float) -> Decomposition | Randomizer:
-    """Return a randomizer with bounds that are close at δ of a round, or the decomposition."""
-    return subject.for_delta(delta) if isinstance(subject, Randomizer) else subject
-
-
 def single_blanket(blankets: Mapping[str, Decomposition]) -> Decomposition:
     """Return the blanket of `Randomizer.blankets` if it is the only one.
 

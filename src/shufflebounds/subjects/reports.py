@@ -25,8 +25,6 @@ from shufflebounds.subjects.base import (
 
 # Randomizers whose sources are kept. A source of a large matrix may take a hundred MB.
 MAX_KEPT_SOURCES = 8
-# Relative error of the ε₀ of a matrix of rounded masses.
-MATRIX_ERR = 1e-9
 
 
 class RandomizerSource(Source):
@@ -94,9 +92,7 @@ def proven_eps0(randomizer: Randomizer) -> float | None:
     eps0 = getattr(randomizer, "eps0", None)
     if eps0 is None or randomizer.by_matrix is None:
         return eps0
-    of_matrix = randomizer.by_matrix.eps0 or 0.0
-    # The masses of a matrix are rounded.
-    return eps0 if of_matrix <= eps0 * (1.0 + MATRIX_ERR) else of_matrix
+    return max(eps0, randomizer.by_matrix.eps0 or 0.0)
 
 
 @lru_cache(MAX_KEPT_SOURCES)
@@ -203,21 +199,21 @@ class Reports(Subject):
 class Decompositions(Subject):
     """One report per user that is given by decompositions, any of which may be the worst."""
 
-    sent: tuple[Decomposition, ...]
+    by_name: Mapping[str, Decomposition]
     eps0: ClassVar[None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        common_relation("decompositions", (x.relation for x in self.sent))
+        common_relation("decompositions", (x.relation for x in self.by_name.values()))
 
     @property
     def relation(self) -> Relation:  # type: ignore[override]
         """See `Subject`."""
-        return self.sent[0].relation
+        return next(iter(self.by_name.values())).relation
 
     @cached_property
     def source(self) -> Source:
         """What one report tells."""
-        return GivenSource({str(i): x for i, x in enumerate(self.sent)})
+        return GivenSource(self.by_name)
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
@@ -231,7 +227,7 @@ def subject_of(sent: object) -> Subject:
     if isinstance(sent, Randomizer):
         return Reports(sent)
     if isinstance(sent, Decomposition):
-        return Decompositions((sent,))
+        return Decompositions({"0": sent})
     raise ValueError(
         "decomposition must be a Decomposition, such as R.blanket(), or a randomizer R, "
         f"got {sent!r}"
@@ -242,5 +238,5 @@ def subject_of_round(sent: object) -> Subject:
     """Return the subject of a round, for which several decompositions may be given, too."""
     several = tuple(sent) if isinstance(sent, Iterable) else ()
     if several and all(isinstance(x, Decomposition) for x in several):
-        return Decompositions(several)
+        return Decompositions({str(i): x for i, x in enumerate(several)})
     return subject_of(sent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from shufflebounds.core.relation import Relation, common_relation
@@ -39,11 +40,17 @@ class Schedule(Subject):
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
-        """The sum of the ε₀ of all rounds; None if one has none."""
-        losses = [(phase.subject.eps0, phase.times) for phase in self.phases]
-        if any(eps0 is None for eps0, _ in losses):
-            return None
-        return math.fsum(eps0 * times for eps0, times in losses if eps0 is not None)
+        """The sum of the ε₀ of all rounds, rounded up; None if one has none."""
+        total = self.pure_eps(1)
+        return None if math.isinf(total) else total
+
+    def pure_eps(self, rounds: int) -> float:
+        """See `Subject`."""
+        parts = [phase.subject.pure_eps(rounds * phase.times) for phase in self.phases]
+        total = math.fsum(parts)
+        if math.isinf(total) or Fraction(total) >= sum(map(Fraction, parts)):
+            return total
+        return math.nextafter(total, math.inf)
 
     @property
     def is_made_for_delta(self) -> bool:
