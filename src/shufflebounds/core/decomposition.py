@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -410,29 +410,35 @@ def parallel(parts: Iterable[tuple[float | Fraction, Decomposition]]) -> Decompo
     parts = [(float(weight), require("part", part)) for weight, part in parts]
     relation = common_relation("parts", (part.relation for _, part in parts))
     # The weights are divided by their sum, so that Σc exceeds 1 by rounding errors at most.
-    parts = [(weight / total, part) for weight, part in parts if weight > 0.0]
+    shares = [(float(weight) / total, part) for weight, part in parts if weight > 0.0]
 
-    def mixture(end: str | None) -> Decomposition:
-        end_parts = [(weight, (end and getattr(part, end)) or part) for weight, part in parts]
-        a, b, c = (
-            np.concatenate(
-                [_scaled(name, float(weight), getattr(part, name)) for weight, part in end_parts]
-            )
-            for name in "abc"
-        )
-        # There are at most five roundings: three of the product and the weight, one of the total,
-        # and one of the weight as it was given.
-        rel_err = compounded(
-            max(part.rel_err for _, part in end_parts), 6.0 * U, 1.001 * abs(total - 1.0)
-        )
-        tied = np.concatenate([part.ties for _, part in end_parts])
-        return Decomposition(a, b, c, rel_err, tied=tied, relation=relation).merge()
+    # There are at most five roundings: three of the product and the weight, one of the total, and
+    # one of the weight as it was given.
+    errors = 6.0 * U, 1.001 * abs(total - 1.0)
 
-    inner, outer = (
-        mixture(end) if any(getattr(part, end) is not None for _, part in parts) else None
-        for end in ("inner", "outer")
+    def mixture(end: str) -> Decomposition | None:
+        """Return the mixture of the parts' ends; None if no part has one."""
+        if all(getattr(part, end) is None for _, part in shares):
+            return None
+        ends = [(weight, getattr(part, end) or part) for weight, part in shares]
+        return _mixture(ends, errors, relation)
+
+    return replace(
+        _mixture(shares, errors, relation), inner=mixture("inner"), outer=mixture("outer")
     )
-    return replace(mixture(None), inner=inner, outer=outer)
+
+
+def _mixture(
+    parts: Sequence[tuple[float, Decomposition]], errors: tuple[float, float], relation: Relation
+) -> Decomposition:
+    """Return the parts' components side by side, scaled by weights with these relative errors."""
+    a, b, c = (
+        np.concatenate([_scaled(name, weight, getattr(part, name)) for weight, part in parts])
+        for name in "abc"
+    )
+    rel_err = compounded(max(part.rel_err for _, part in parts), *errors)
+    tied = np.concatenate([part.ties for _, part in parts])
+    return Decomposition(a, b, c, rel_err, tied=tied, relation=relation).merge()
 
 
 def subsample(decomposition: Decomposition, rate: float) -> Decomposition:

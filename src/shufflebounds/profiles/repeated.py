@@ -164,12 +164,8 @@ class Repeated:
         end = self.end if question.is_epsilon else 1.0
         answer, width = RoundAnswer(0.0, end, True), math.inf
         aim = self._aim(question.rtol)
-        # Estimates of rare losses of rounds with one order are poor: their first nodes are few.
-        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
         try:
-            for sums in self.rounds.sums(
-                question.target(aim * (FIRST_RTOL_FACTOR if is_ordered else 1.0))
-            ):
+            for sums in self.rounds.sums(question.target(self._first_rtol(aim))):
                 before, answer = answer, answer.narrowed(*_ends(question, sums))
                 previous, width = width, answer.enclosure.relative_width
                 if answer.upper <= MIN_DELTA or width <= question.rtol:
@@ -191,6 +187,12 @@ class Repeated:
                 raise self._failures[question] from None
             return answer._replace(is_short=False)
         return self._with_reserve(question, answer)
+
+    def _first_rtol(self, aim: float) -> float:
+        """Return the relative width that the first nodes aim at."""
+        # Estimates of rare losses of rounds with one order are poor: their first nodes are few.
+        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
+        return aim * (FIRST_RTOL_FACTOR if is_ordered else 1.0)
 
     def _aim(self, rtol: float) -> float:
         """Return the relative width that nodes aim at, and at which an end is that of theory."""

@@ -258,6 +258,12 @@ class RoundCurve:
         rows = [np.broadcast_to(x, (count, x.shape[1])) for x in (self.upper, upper)]
         self.upper = np.concatenate(rows, axis=1)[:, order]
 
+    def places(self, nodes: FloatArray) -> FloatArray:
+        """Return those of new nodes that it needs, or with them the former ones apart from them."""
+        if self.nodes.size:
+            return apart_from(nodes, self.nodes)
+        return np.union1d(nodes, apart_from(self.former, nodes)) if self.former.size else nodes
+
     def copy(self) -> RoundCurve:
         """Return a copy that further nodes do not change."""
         return replace(self, pairs=dict(self.pairs), exact=dict(self.exact))
@@ -408,11 +414,7 @@ class Rounds:
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
-                places = nodes[i]
-                if curve.nodes.size:
-                    places = apart_from(places, curve.nodes)
-                elif curve.former.size:
-                    places = np.union1d(places, apart_from(curve.former, places))
+                places = curve.places(nodes[i])
                 curve.add(places, np.interp(places, nodes[i], rtols[i]), levels[i])
                 curve.reach(levels[i])
 

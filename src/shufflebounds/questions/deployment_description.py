@@ -403,12 +403,7 @@ def _report(name: Any, entry: Any) -> DailyReport:
             else f"{place}linked must be left out: there is one answer a day"
         )
     try:
-        if not isinstance(entry["mechanism"], Mapping):
-            raise ValueError(f"it must be like {{type: krr, k: 10}}, got {entry['mechanism']!r}")
-        content = _mapping("mechanism", entry["mechanism"])
-        if content.get("type") == RandomAllocation.NAME:
-            common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
-        mechanism = parse(content)
+        mechanism = _mechanism(entry["mechanism"])
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
     if mechanism.has_own_eps0 and "eps0" in entry:
@@ -426,6 +421,16 @@ def _report(name: Any, entry: Any) -> DailyReport:
     return DailyReport(
         str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate
     )
+
+
+def _mechanism(content: Any) -> Description:
+    """Return the mechanism of a report; ValueError for its mistakes, and for epochs of training."""
+    if not isinstance(content, Mapping):
+        raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
+    entry = _mapping("mechanism", content)
+    if entry.get("type") == RandomAllocation.NAME:
+        common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+    return parse(entry)
 
 
 def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, ...]:

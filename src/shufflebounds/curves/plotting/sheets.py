@@ -312,14 +312,19 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     # Mechanisms with an ε₀ of their own share all settings but ε₀.
     setting = max((curve.specification.setting.given() for curve in curves), key=len)
     panel = Panel(subject, tuple(equations(setting)), tuple(lines))
-    panels = [(panel,)]
-    divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
-    if first.quantity == "epsilon" and len(divisors) == 1 < len(curves):
-        panels.append((replace(panel, divisor=divisors[0]),))
+    panels = ((panel,), *_divided_panel(curves, panel))
     layout = Layout(
-        title, tuple(panels), quantity=first.quantity, x=first.axis.name, divisor="lower bound"
+        title, panels, quantity=first.quantity, x=first.axis.name, divisor="lower bound"
     )
     return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
+
+
+def _divided_panel(curves: Sequence[Curve], panel: Panel) -> tuple[tuple[Panel], ...]:
+    """Return a row of ε divided by the lower bound; none if there is no such curve, or no other."""
+    divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
+    if curves[0].specification.quantity != "epsilon" or not len(divisors) == 1 < len(curves):
+        return ()
+    return ((replace(panel, divisor=divisors[0]),),)
 
 
 def _is_of_errors(layout: Layout) -> bool:
