@@ -116,11 +116,11 @@ class InverseQuestion:
     start: float
     target: Target
 
-    def search(self, make: MakeInterval, start: float | None = None) -> AxisSearch:
-        """Return the search for the ends that one bound shows, from an estimate on the scale."""
+    def search(self, make: MakeInterval) -> AxisSearch:
+        """Return the search for the ends that one bound shows."""
         search = AxisSearch(self.axis)
         with enclosed_so_far(lambda: self.axis.enclosure(search.unsafe_end, search.safe_end)):
-            search.run(_comparison(self, make), self.start if start is None else start)
+            search.run(_comparison(self, make), self.start)
         return search
 
     def closer(self, safe: AxisSearch, unsafe: AxisSearch, make: MakeInterval) -> AxisSearch:
@@ -157,10 +157,11 @@ class InverseQuestion:
         """
         if not self.point_at(self.axis.point(self.start)).has_gap:
             return self.search(BLANKETS)
-        safe = self.search(BLANKETS)
-        start = self.start if safe.safe_end is None else self.axis.scale(safe.safe_end)
-        with enclosed_so_far(lambda: self.axis.enclosure(None, safe.safe_end)):
-            unsafe = self.search(LOWER, start)
+        safe, unsafe = AxisSearch(self.axis), AxisSearch(self.axis)
+        with enclosed_so_far(lambda: self.axis.enclosure(unsafe.unsafe_end, safe.safe_end)):
+            safe.run(_comparison(self, BLANKETS), self.start)
+            start = self.start if safe.safe_end is None else self.axis.scale(safe.safe_end)
+            unsafe.run(_comparison(self, LOWER), start)
         return self.closer(safe, unsafe, interval_of)
 
     def enclosure(self, search: AxisSearch) -> Enclosure:
@@ -221,8 +222,7 @@ def _enclose_of(
         at = [(target.delta, target.delta)]
 
         def epsilon(rtol: float) -> Enclosure:
-            width = None if is_one_sided and not point.subject.most_cells(point.rounds) else rtol
-            return plan.answer(Quantity.EPSILON, at, [point.n], width).enclosures()[0]
+            return plan.answer(Quantity.EPSILON, at, [point.n], rtol).enclosures()[0]
 
         return epsilon
     interval = plan.interval([point.n], Aim(target.delta, point.rounds))

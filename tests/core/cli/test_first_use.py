@@ -18,6 +18,7 @@ import shufflebounds as sb
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import scenario
 from shufflebounds.cli.scenario import Scenario
+from shufflebounds.core.enclosure import WorkError
 from shufflebounds.core.setting import Axis, Grid
 from shufflebounds.curves.plotting import sheets
 from shufflebounds.curves.plotting.looks import DOTTED
@@ -25,12 +26,14 @@ from shufflebounds.curves.storage import CurveName
 from shufflebounds.profiles.profile import Ends, Interval, Profile
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import ProtocolDescription
+from shufflebounds.questions import searches
 from shufflebounds.questions.searches import (
     Target,
     eps0_question,
     rounds_question,
     users_question,
 )
+from shufflebounds.subjects.reports import Reports
 
 KRR = ("--mechanism", "krr", "--k", 4)
 POINTS = ("--delta", 1e-6, "--points", 2, "--start", 1000, "--stop", 4000)
@@ -125,6 +128,29 @@ def test_searches_by_the_best_bound_end_between_the_others(best):
     assert eps0s["best"].lower <= largest["best"] * (1 + 1e-12)
     assert eps0s["best"].lower == pytest.approx(largest["best"], rel=1e-3)
     assert eps0s["best"].upper == eps0s["lower"].upper
+
+
+def test_a_search_that_is_stopped_keeps_both_ends(monkeypatch):
+    """The work ends while pairs of datasets are asked: what they have shown so far counts."""
+    subject, places = Reports(sb.KRR(3, 1.0)), []
+
+    def stopped(asked, counts, aim, *, rtol=None):
+        """ε falls like n^−0.6, not like the root, so that the first guesses are poor."""
+        if len(places) == 3:
+            raise WorkError("it would cost too much work")
+        places.extend(counts)
+        profile = Formula(35.0 * aim.rounds / counts[0] ** 0.6)
+        return Interval(profile, profile)
+
+    monkeypatch.setattr(searches, "BLANKETS", falling(10))
+    monkeypatch.setattr(searches, "LOWER", stopped)
+    with pytest.raises(WorkError) as stop:
+        users_question(subject, Target(0.1, 1e-6), 2).answer()
+    most, least = (200 * math.expm1(1.0)) ** 2, 700 ** (1 / 0.6)
+    ends, missed = stop.value.enclosure, [n for n in places if n < least]
+    assert missed
+    assert max(missed) <= ends.lower <= least + 1
+    assert most <= ends.upper <= most * 1.001
 
 
 def test_one_round_of_sums_is_proven_although_its_blanket_is_not():
