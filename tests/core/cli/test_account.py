@@ -266,11 +266,12 @@ def test_dates_without_reports_are_named(asked, tmp_path):
 
 
 def test_a_calendar_is_in_every_answer(asked, tmp_path):
-    """In the table, the claims, the days so far, and the explanation; a single date is named."""
+    """In the table, the claims, the days so far, and the explanation."""
     pytest.importorskip("yaml")
     (tmp_path / "deployment.yaml").write_text(
         "reports:\n"
-        "  a: {mechanism: {type: krr, k: 9}, eps0: 1, answers: fresh, weekdays: [tuesday, friday]}\n"
+        "  a:\n    weekdays: [tuesday, friday]\n"
+        "    mechanism: {type: krr, k: 9}\n    eps0: 1\n    answers: fresh\n"
         "  b: {mechanism: {type: krr, k: 2}, eps0: 2, answers: fresh, dates: [2024-02-29]}\n"
         "  c: {mechanism: {type: krr, k: 2}, eps0: 2, answers: fresh}\n"
     )
@@ -283,7 +284,7 @@ def test_a_calendar_is_in_every_answer(asked, tmp_path):
     assert "b: krr(k=2) at eps0 = 2.0, fresh, 1 a day, on 2024-02-29 only." in text
     assert "c: krr(k=2) at eps0 = 2.0, fresh, 1 a day." in text
     claims = json.loads((tmp_path / "c.json").read_text())
-    assert [(x["n"], x["rounds"]) for x in claims] == [(27000, 1), (29000, 1), (24000, 6)]
+    assert [(x["n"], x.get("rounds", 1)) for x in claims] == [(27000, 1), (29000, 1), (24000, 6)]
     rows = list(csv.DictReader((tmp_path / "r.csv").open()))
     left = [float(row["without_shuffler"]) for row in rows]
     assert left == [2, 4, 6, 9, 11, 15]
