@@ -59,7 +59,7 @@ class Reporter:
 
         Notes
         -----
-        Proofs: docs/accuracy.md.
+        Proofs: docs/proofs/errors.md.
 
         Examples
         --------
