@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from shufflebounds.bounds.base import SPECIAL_ERR, Answer, Bound, Kind, Numerics
-from shufflebounds.bounds.mechanism_families import Task
-from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.base import Calibrated
+from shufflebounds.questions.mechanism_families import Task
+from shufflebounds.questions.ranking import calibrated
 from shufflebounds.subjects.base import Subject
 
 

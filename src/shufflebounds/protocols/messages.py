@@ -18,8 +18,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import OverN
+from shufflebounds.estimation.accuracy import Error, SpreadOfShares, of_pure
 from shufflebounds.protocols.base import MultiMessage
-from shufflebounds.randomizers.accuracy import Error, SpreadOfShares, of_pure
 from shufflebounds.subjects.base import InfeasibleError
 from shufflebounds.subjects.ratios import Ratios
 

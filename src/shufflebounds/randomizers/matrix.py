@@ -25,9 +25,9 @@ from shufflebounds.core.products import (
     U,
     relative_gap,
 )
+from shufflebounds.core.validation import MAX_ENTRIES
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers.base import (
-    MAX_ENTRIES,
     POWER_ERR,
     STRONGER_CLONE,
     CoordinatePair,
