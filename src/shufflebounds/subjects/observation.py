@@ -54,8 +54,8 @@ SUMS = Observation(
     "docs/proofs/aggregation.md",
     MappingProxyType(
         {
-            "best": "docs/proofs/aggregation.md, Theorem A; docs/proofs/closing-the-gap.md, Theorem 1, "
-            "bounds each sum",
+            "best": "docs/proofs/aggregation.md, Theorem A; docs/proofs/closing-the-gap.md, "
+            "Theorem 1, bounds each sum",
             "blanket": "docs/proofs/aggregation.md, Theorem A; a blanket bounds each sum",
             "lower": "docs/proofs/aggregation.md: a pair of datasets",
         }
