@@ -123,8 +123,8 @@ class Scenario:
             validation.rounds(rounds)
         if not self.sends_reports and (self.k_joint, self.rate) != (1, 1.0):
             raise ValueError(
-                "--k-joint and --rate must be left out: they are about mechanisms, and "
-                f"{self.mechanism.type} is a protocol"
+                "--k-joint and --rate must be left out: they need a named mechanism, and "
+                f"{self.mechanism.type} is not one"
             )
         if self.eps0 is not None:
             self.require_open_eps0("--eps0 must be left out")

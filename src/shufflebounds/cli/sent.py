@@ -68,7 +68,8 @@ K_JOINT = option(
 RATE = option(
     "--rate",
     SHARE,
-    "Poisson subsampling: the probability that a report is sent, drawn in secret in every round.",
+    "Poisson subsampling: the probability that a report is sent. The sample is secret, and drawn "
+    "again in every round; a panel that is drawn once protects less.",
     default=1.0,
     metavar="P",
     section=SENT,

@@ -131,7 +131,7 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert (
-        "Each of them has the eps0 of the matrix, together they have eps0 = 3.58352"
+        "Each of them has the eps0 of the matrix; together they have eps0 = 3.58352"
         in found["notes"][1]
     )
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
