@@ -77,8 +77,9 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "A part of joint (reported together) or of parallel (one is drawn at random), such as "
-    "'0.5 krr k=10': its share of eps0 or its weight, and its mechanism. Repeat it for each.",
+    "A part of joint (a user sends one report of each part together) or of parallel (each user "
+    "draws one --part at random for each report): its share of eps0 or its weight, its mechanism "
+    "and parameters, such as '0.5 krr k=10'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -159,9 +160,11 @@ def _name_of_sender(given: Iterable[str | None], own: Mapping[str, Any]) -> str:
     if names:
         return names[0]
     of_training = [name for name in parameters(TRAINING) if name in own]
-    which = f"{TRAINING}, to which {flag(of_training[0])} belongs" if of_training else "such as krr"
+    if of_training:
+        belongs = f"to which {flag(of_training[0])} belongs"
+        raise ValueError(f"Missing argument '{TRAINING}', {belongs}.")
     listed = "`shufflebounds mechanisms` lists the names."
-    raise ValueError(f"Missing argument 'MECHANISM', {which}; {listed}")
+    raise ValueError(f"Missing argument 'MECHANISM', such as krr; {listed}")
 
 
 def _deployment(

@@ -127,7 +127,7 @@ def test_missing_options_are_named():
         "Missing option '--noise-multiplier' of random_allocation" in run("epsilon", *named).stderr
     )
     unnamed = run("epsilon", "--n", 9, "--delta", 1e-6, "--noise-multiplier", 1).stderr
-    assert "'--protocol random_allocation', to which --noise-multiplier belongs" in unnamed
+    assert "'random_allocation', to which --noise-multiplier belongs" in unnamed
     assert "'--mechanism'." in run("epsilon", "--n", 9, "--delta", 1e-6).stderr
     assert "'--n'" in run("epsilon", "--mechanism", "blh", "--eps0", 1, "--delta", 1e-6).stderr
     assert "'--n'" in run("delta", "--protocol", "dump", "--domain-size", 5, "--eps", 1).stderr
