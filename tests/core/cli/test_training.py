@@ -128,7 +128,7 @@ def test_missing_options_are_named():
     )
     unnamed = run("epsilon", "--n", 9, "--delta", 1e-6, "--noise-multiplier", 1).stderr
     assert "'random_allocation', to which --noise-multiplier belongs" in unnamed
-    assert "'--mechanism'." in run("epsilon", "--n", 9, "--delta", 1e-6).stderr
+    assert "'MECHANISM', such as krr" in run("epsilon", "--n", 9, "--delta", 1e-6).stderr
     assert "'--n'" in run("epsilon", "--mechanism", "blh", "--eps0", 1, "--delta", 1e-6).stderr
     assert "'--n'" in run("delta", "--protocol", "dump", "--domain-size", 5, "--eps", 1).stderr
 
