@@ -201,14 +201,13 @@ class Laplace(_LaplaceNoise):
         if self.steps == 1:
             return ""
         if self.steps == 2:
-            return (
-                "For several linked reports, you can claim only the blanket with steps 2; steps 1 "
-                "has a smaller bound for all datasets."
-            )
-        # The more steps and the larger ε₀, the more the bound for all datasets costs.
+            when, fewer = "For several linked reports, you can claim", "1 has"
+        else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
+            when = "Over several rounds, and for several linked reports, you may be able to claim"
+            fewer = "1 and, for separate reports, 2 have"
         return (
-            "Over several rounds, the bound for all datasets may need steps 1 or 2; for linked "
-            "reports, steps 1. Otherwise you can claim only the blanket."
+            f"{when} only the blanket with steps {self.steps}; steps {fewer} a smaller bound for "
+            "all datasets."
         )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
