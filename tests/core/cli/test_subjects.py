@@ -176,9 +176,11 @@ def test_lines_of_several_mechanisms_are_called_like_them():
         curve = sb.curve(mechanism, "blanket", n=[1000, 4000], delta=1e-6)
         made.append(replace(curve, name=CurveName(name, "command line", "blanket")))
     [[view]] = sheets.of_computed(made, "").rows
-    assert [line.label for line, _ in view.lines] == [*names]
-    looks = [(line.look.color, line.look.marker) for line, _ in view.lines]
-    assert len({*looks}) == 3
+    assert [line.label for line, _ in view.lines] == ["4-RR", "BLH", "20-RR"]
+    first, blh, second = (line.look for line, _ in view.lines)
+    assert first.color == second.color != blh.color
+    assert first.dashes != second.dashes
+    assert first.marker != second.marker
     [[view]] = sheets.of_computed(made[:1], "").rows
     assert [line.label for line, _ in view.lines] == ["blanket"]
 
