@@ -3,7 +3,7 @@
 Neither order of a round need be the worse one. `losses.losses_above` takes the larger of both
 curves at every ε, which no single round has. Here the choice is made by a recursion: W_t(x), the
 largest D(P‖xQ) of t rounds, is at most the largest mean of W_{t−1}(x e^{−L}) over the losses L of
-one order of a round. Proof: docs/proofs/composition.md, section 10.
+one order of a round. Proof: docs/proofs/composition.md, section 12.
 """
 
 from __future__ import annotations
