@@ -149,7 +149,7 @@ class Groups(Subject):
     --------
     >>> groups = sb.Groups([(4000, sb.KRR(12, 0.5)), (4000, sb.KRR(12, 3.0))])
     >>> [f"{sb.epsilon(x, n=8000, delta=1e-6).upper:.4f}" for x in groups.members()]
-    ['0.0120', '0.2222']
+    ['0.0106', '0.1540']
     """
 
     groups: Sequence[tuple[int, Randomizer]]
