@@ -19,15 +19,15 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Supports
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, Supports
+from shufflebounds.estimation.sampling import required
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
     DomainRandomizer,
     crowd_of_rows,
     five_point,
 )
-from shufflebounds.randomizers.sampling import required
 
 # Largest exponent x at which the probability e^{−x} that further bits are all 1 counts in a crowd.
 # Its rounding error grows with x, and 4·10⁻¹⁸ changes no answer.

@@ -17,16 +17,18 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import (
+from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import (
     WORD,
     Spread,
     Supports,
     of_numbers,
 )
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.estimation.sampling import mean_of, required
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
-    MAX_ENTRIES,
     PRODUCT_ERR,
     DomainRandomizer,
     Randomizer,
@@ -34,9 +36,7 @@ from shufflebounds.randomizers.base import (
     five_point,
     from_channel,
     pairs_of_channel,
-    refuse_frequencies,
 )
-from shufflebounds.randomizers.sampling import mean_of, required
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class Collision(Randomizer):
     hash_values
         l, number of hash values, s + 1 to 2⁵³.
     domain_size
-        Number of items in the world, at least s; None stands for many. Only estimates of them all
+        Number of items in the domain, at least s; None stands for many. Only estimates of them all
         depend on it.
 
     Notes

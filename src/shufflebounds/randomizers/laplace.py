@@ -18,9 +18,10 @@ from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Largest number of cells of `Laplace` on each side of 1/2.
 MAX_CELLS = 100_000
@@ -190,8 +191,8 @@ class Laplace(_LaplaceNoise):
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
             "numbers between them ask for the domain interval, or round at random (rounded).",
             "rounded": self._caveat_on_steps,
-            "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you "
-            "can claim; less if users round numbers at random (rounded) to 0, 1/2 or 1.",
+            "interval": "Over several rounds, and for eps0 above 10, you can claim only the "
+            "blanket; users who round numbers at random (rounded) to 0, 1/2 or 1 can claim less.",
         }[self.domain]
 
     @property
@@ -200,13 +201,13 @@ class Laplace(_LaplaceNoise):
         if self.steps == 1:
             return ""
         if self.steps == 2:
-            when, few = "For several linked reports, it is", "1 has"
+            when, fewer = "For several linked reports, you can claim", "1 has"
         else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
-            when = "Over several rounds, and for several linked reports, it may be"
-            few = "1 and, for separate reports, 2 have"
+            when = "Over several rounds, and for several linked reports, you may be able to claim"
+            fewer = "1 and, for separate reports, 2 have"
         return (
-            f"{when} the blanket that you can claim with steps {self.steps}; steps {few} a smaller "
-            "bound for all datasets."
+            f"{when} only the blanket with steps {self.steps}; steps {fewer} a smaller bound for "
+            "all datasets."
         )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
