@@ -230,7 +230,18 @@ class Subject(ABC):
         return False
 
     def most_cells(self, rounds: int) -> int:
-        """Return the most cells that an answer may need; 0 if their number is not chosen."""
+        """Return the most cells that an answer may need; 0 if their number is not chosen.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds.
+
+        Returns
+        -------
+        int
+            The number of cells.
+        """
         return 0
 
     def original_epsilon(self, n: int, delta: float) -> float | None:
