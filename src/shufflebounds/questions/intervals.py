@@ -121,11 +121,16 @@ def interval_of(
     if view is View.BLANKET:
         # Both ends are about the blankets, which are not hidden by further messages.
         rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
-    if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
+    if view is View.LOWER and not all(_has_datasets(x) for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     if _are_single(rows):
         return _interval_of_shuffle([row[0] for row in rows], view)
     return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
+
+
+def _has_datasets(shuffle: Shuffle) -> bool:
+    """Return whether pairs of datasets are known."""
+    return bool(shuffle.dataset_pairs) or shuffle.source.has_datasets
 
 
 def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
@@ -149,6 +154,8 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         [decomposition] = source.blankets.values()
         return replace(pair(decomposition, n), is_ordered=True)
     pairs = shuffles[0].dataset_pairs
+    if (own := _own_interval(source, view, n)) is not None:
+        return own
     if view is View.LOWER:
         return _largest(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
@@ -158,6 +165,16 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
     return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
+
+
+def _own_interval(
+    source: Source, view: View, n: FloatArray, *, is_composed: bool = False
+) -> Interval | None:
+    """Return what a view knows of a source not only by decompositions; mostly None."""
+    if view in COVERING:
+        return None
+    own = source.own_interval(n, is_best=view is View.BEST, is_composed=is_composed)
+    return own if own is None or view is not View.LOWER else Interval(own.lower, own.lower)
 
 
 def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
@@ -364,6 +381,9 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return replace(of_fewest, lower=of_most.lower)
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
+    own, own_of_most = (_own_interval(shuffle.source, view, x, is_composed=True) for x in (n, most))
+    if own is not None and own_of_most is not None:
+        return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
         return _largest(pairs, most, is_selective=True)
     upper = _smallest(
