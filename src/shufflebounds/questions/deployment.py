@@ -66,6 +66,19 @@ class SentReport(NamedTuple):
         """The smallest number of users that upper bounds count on."""
         return min(round_.draws for round_ in self.rounds.values())
 
+    @property
+    def standard_error(self) -> float | None:
+        """That of the estimate from a shuffle of the fewest users; None if there is no estimate.
+
+        Memoized answers are those of the first day.
+        """
+        users = min(round_.most_draws for round_ in self.rounds.values())
+        try:
+            errors = self.report.first_day_randomizer().errors(users)
+        except ValueError:
+            return None
+        return max(error.standard_error for error in errors)
+
     def first_days(self, count: int) -> list[Shuffle]:
         """Return the shuffles of the first days of the deployment."""
         return [round_ for day, round_ in self.rounds.items() if day < count]
@@ -394,6 +407,7 @@ class Deployment:
                     "alone": sent.epsilon(delta, [part], days),
                     "without": sent.epsilon(delta, others, days),
                     "without_shuffler": pure_epsilon((part,), days),
+                    "standard_error": part.standard_error,
                 }
             )
         return rows
@@ -412,7 +426,8 @@ class Deployment:
             One row for each report. ``alone`` is the ε that you can claim if it is the only one,
             ``without`` the ε of all others together, each at δ. The sum of ``alone`` is larger
             than the total. ``without_shuffler`` is the ε that remains if the shuffler fails, and
-            ``eps0`` that of what a user sends at once. Needs pandas.
+            ``eps0`` that of what a user sends at once. ``standard_error`` is that of the estimate
+            (`Randomizer.error`) on the day with the fewest users. Needs pandas.
         """
         import pandas as pd
 
