@@ -338,11 +338,9 @@ users = UsersQuestion(
     help="""How many users are enough for a target, or for an error?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact if possible.
+    Numbers of users are exact if possible. --error alone asks how many an estimate needs.
 
     Example: shufflebounds users krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
-
-    Example: shufflebounds users krr --k 10 --eps0 4 --error 0.01
     """,
     options=(
         "eps0",
