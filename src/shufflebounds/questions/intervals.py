@@ -246,25 +246,18 @@ class JoinedShuffles(NamedTuple):
     """Shuffles of equal sources that count as one kind.
 
     Some of them may have more draws than ``shuffle``. As D falls with the draws, upper ends are
-    those of the fewest, and lower ends those of the most: those of ``last``.
+    those of the fewest, and lower ends those of the most: those of ``last``. ``places`` are those
+    of the shuffles in the list from which they come.
     """
 
     shuffle: Shuffle
     last: Shuffle
+    places: Sequence[int]
 
     @property
     def key(self) -> Hashable:
         """What distinguishes their source from others."""
         return self.shuffle.source.key, self.shuffle.is_ordered
-
-    def __contains__(self, other: object) -> bool:
-        """Return whether bounds of these shuffles hold for another one."""
-        return (
-            isinstance(other, Shuffle)
-            and (other.source.key, other.is_ordered) == self.key
-            and self.shuffle.draws <= other.draws
-            and other.most_draws <= self.last.most_draws
-        )
 
 
 def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffles]:
@@ -272,25 +265,26 @@ def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffl
 
     They keep the order in which the first of each source is given; draws ascend.
     """
-    by_key: dict[Hashable, list[Shuffle]] = {}
-    for shuffle in shuffles:
-        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(shuffle)
+    by_key: dict[Hashable, list[int]] = {}
+    for place, shuffle in enumerate(shuffles):
+        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(place)
     kinds = []
-    for equal in by_key.values():
-        group: list[Shuffle] = []
-        for shuffle in sorted(equal, key=lambda x: x.draws):
-            if group and shuffle.draws > ratio * group[0].draws:
-                kinds.append(_joined_group(group))
+    for places in by_key.values():
+        group: list[int] = []
+        for place in sorted(places, key=lambda x: shuffles[x].draws):
+            if group and shuffles[place].draws > ratio * shuffles[group[0]].draws:
+                kinds.append(_joined_group(shuffles, group))
                 group = []
-            group.append(shuffle)
-        kinds.append(_joined_group(group))
+            group.append(place)
+        kinds.append(_joined_group(shuffles, group))
     return kinds
 
 
-def _joined_group(group: Sequence[Shuffle]) -> JoinedShuffles:
-    """Return a kind of shuffles whose draws ascend."""
+def _joined_group(shuffles: Sequence[Shuffle], places: Sequence[int]) -> JoinedShuffles:
+    """Return a kind of the shuffles at some places, whose draws ascend."""
+    group = [shuffles[place] for place in places]
     last = max(group, key=lambda shuffle: shuffle.most_draws)
-    return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last)
+    return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last, places)
 
 
 def fewer_kinds(shuffles: Sequence[Shuffle]) -> list[JoinedShuffles]:
@@ -370,7 +364,7 @@ def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
 
 def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) -> Interval:
     """Return what is known of one of several equal shuffles."""
-    shuffle, last = kind
+    shuffle, last = kind.shuffle, kind.last
     if shuffle.is_ordered or view in COVERING or (shuffle.is_given and view is not View.LOWER):
         of_fewest, of_most = (
             _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
