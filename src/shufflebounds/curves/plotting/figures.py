@@ -32,12 +32,18 @@ from shufflebounds.curves.files import write_bytes
 from shufflebounds.curves.plotting.layout import USUAL_PRINT, Print
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
 from shufflebounds.curves.plotting.names import (
-    mean_height,
     place_of_end,
     spread,
     with_arrow,
 )
-from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.curves.plotting.sheets import (
+    Drawn,
+    FloatArray,
+    Sheet,
+    View,
+    height,
+    shown_names,
+)
 from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
@@ -331,9 +337,7 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
             curve.y,
             label=line.label,
             markevery=max(1, curve.x.size // MARKERS),
-            zorder=(1.0 if curve.kind == "lower" else 3.0)
-            + 1.0 / line.look.width
-            + 2.0 * line.look.is_hollow,
+            zorder=height(line, curve),
             **line_style(line.look),
             **marker_style(line.look),
         )
@@ -365,37 +369,36 @@ def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value) + "×" * is_ratio))
 
 
-def _keys(sheet: Sheet) -> dict[int, list[list[str]]]:
-    """Return the names of lines above each panel of a column, in lines of one or two.
+def _keys(sheet: Sheet) -> dict[int, list[list[tuple[str, str]]]]:
+    """Return labels and names of lines above each panel of a column, in lines of one or two.
 
     A panel has those that no panel above it has, in the order of the lines' ends from above.
     """
-    keys: dict[int, list[list[str]]] = {}
-    named: set[str] = {""}
+    keys: dict[int, list[list[tuple[str, str]]]] = {}
+    named: set[str] = set()
     for i, [view] in enumerate(sheet.rows):
-        ends = {
-            line.label: (float(f"{_last(curve):.4g}"), mean_height(curve.y, is_log=view.y_log))
-            for line, curve in view.lines[::-1]
-            if view.shows(curve)
-        }
-        names = sorted(ends.keys() - named, key=lambda label: ends[label], reverse=True)
-        named.update(names)
-        columns = 2 if max(map(len, map(plain, names)), default=0) <= SHORT_NAME else 1
+        views = [row[0] for row in sheet.rows if not row[0].is_ratio or view.is_ratio]
+        shown = shown_names([*views, view], is_log=view.y_log)
+        ends = {line.label: _last(curve) for line, curve in view.lines[::-1] if view.shows(curve)}
+        names = [(label, name) for label, name in shown.items() if label in ends.keys() - named]
+        names = sorted(names[::-1], key=lambda name: -float(f"{ends[name[0]]:.3g}"))
+        named |= ends.keys()
+        columns = 2 if max((len(plain(name)) for _, name in names), default=0) <= SHORT_NAME else 1
         if names:
             keys[i] = [names[k : k + columns] for k in range(0, len(names), columns)]
     return keys
 
 
-def _write_key(ax: Axes, key: Sequence[Sequence[str]]) -> None:
+def _write_key(ax: Axes, key: Sequence[Sequence[tuple[str, str]]]) -> None:
     """Write the names of lines, as `_keys` has them, between a panel and its title."""
     handles = {str(line.get_label()): line for line in ax.get_lines()}
     # Legends are filled by columns.
     names = [row[k] for k in range(len(key[0])) for row in key if k < len(row)]
     ax.legend(
-        [handles[name] for name in names],
-        list(map(typeset, names)),
+        [handles[label] for label, _ in names],
+        [typeset(name) for _, name in names],
         ncols=len(key[0]),
-        labelcolor=[handles[name].get_color() for name in names],
+        labelcolor=[handles[label].get_color() for label, _ in names],
         fontsize=SMALL_FONT_SIZE,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -439,23 +442,19 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
         "transform": blended_transform_factory(inches + edge, ax.transAxes),
         "clip_on": False,
     }
-    visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
     is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
-    names: dict[str, tuple[Text, Line2D, float]] = {}
-    # At one place, the name of the line that is higher elsewhere comes last, above the others.
-    for line, curve in sorted(
-        views[-1].lines, key=lambda entry: mean_height(entry[1].y, is_log=is_log)
-    ):
-        if not line.label or line.label not in visible or line.label in names:
-            continue
+    names = []
+    lines = {line.label: (line, curve) for line, curve in views[-1].lines[::-1]}
+    for label, shown in shown_names(views, is_log=is_log).items():
+        line, curve = lines[label]
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
         leaves_at = place_of_end(curve.y, limits, is_log=is_log)
-        label = typeset(_broken(with_arrow(line.label, leaves_at), LABEL_WIDTH))
-        name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
+        text = typeset(_broken(with_arrow(shown, leaves_at), LABEL_WIDTH))
+        name = ax.text(NAME_START, 0.5, text, va="center", color=line.look.color, **place)
         name.set_fontsize(SMALL_FONT_SIZE)
-        names[line.label] = name, sample, leaves_at
-    return list(names.values())
+        names.append((name, sample, leaves_at))
+    return names
 
 
 def _last(curve: Drawn) -> float:
@@ -547,6 +546,5 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
 
 def _key(sheet: Sheet, width: float) -> str:
     """Return what the numbers and the letters of maps stand for, in lines below the axis."""
-    labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
-    letters = "; ".join(f"{label[0]}: {label}" for label in labels if label)
-    return "".join(f"\n{_broken(text, width)}" for text in (sheet.numbers, letters) if text)
+    texts = filter(None, (sheet.numbers, sheet.letters))
+    return "".join(f"\n{_broken(text, width)}" for text in texts)
