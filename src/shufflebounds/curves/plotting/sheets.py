@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.bounds.base import Kind
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
 from shufflebounds.curves.plotting.looks import (
@@ -281,13 +281,14 @@ def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
             if line.label == label
         )
     }
-    means: dict[str, float] = {}
+    places: dict[str, tuple[float, bool, bool]] = {}
     for line, curve in views[-1].lines:
-        means.setdefault(line.label, mean_height(curve.y, is_log=is_log))
-    labels = sorted(
-        [label for label in [*means][::-1] if label and label in visible],
-        key=lambda label: (float(f"{means[label]:.3g}"), label not in hidden),
-    )
+        mean = float(f"{mean_height(curve.y, is_log=is_log):.3g}")
+        place = mean, line.label not in hidden, curve.kind != "lower"
+        places.setdefault(line.label, place)
+    # Of lines at one place the first stands above.
+    shown = [label for label in [*places][::-1] if label and label in visible]
+    labels = sorted(shown, key=lambda label: places[label])
     return {label: f"= {label}" if label in hidden else label for label in labels}
 
 
@@ -420,6 +421,10 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     subject = first.bound.label if has_one_bound and not has_one else ""
     # Mechanisms with an ε₀ of their own share all settings but ε₀.
     setting = max((curve.specification.setting.given() for curve in curves), key=len)
+    own_eps0 = first.protocol(curves[0].points[0].setting).eps0
+    if has_one and "eps0" not in (first.axis.name, *setting) and own_eps0 is not None:
+        # Such as that of a matrix, rounded up.
+        setting = {"eps0": float(outward(own_eps0, up=True, digits=4)), **setting}
     panel = Panel(subject, (*equations(setting), *_widths_text(curves)), tuple(lines))
     panels = ((panel,), *_divided_panel(curves, panel))
     layout = Layout(
