@@ -219,7 +219,9 @@ class View:
             is_above = height(other_line, other) > height(line, curve)
             if other_line.label == line.label or not is_above or other.y.size != curve.y.size:
                 continue
-            is_same = np.isclose(other.y, curve.y, rtol=rtol, atol=0.0, equal_nan=True)
+            known = [np.isfinite(ends.end).any() for ends in (curve, other)]
+            pair = (curve.end, other.end) if all(known) else (curve.y, other.y)
+            is_same = np.isclose(*pair, rtol=rtol, atol=0.0, equal_nan=True)
             if np.array_equal(other.x, curve.x) and is_same.all():
                 return True
         return False
@@ -282,8 +284,10 @@ def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
         )
     }
     places: dict[str, tuple[float, bool, bool]] = {}
+    sizes = np.abs(np.concatenate([curve.y for _, curve in views[-1].lines]))
+    scale = 1.0 if is_log else float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
     for line, curve in views[-1].lines:
-        mean = float(f"{mean_height(curve.y, is_log=is_log):.3g}")
+        mean = round(mean_height(curve.y, is_log=is_log) / scale, 3)
         place = mean, line.label not in hidden, curve.kind != "lower"
         places.setdefault(line.label, place)
     # Of lines at one place the first stands above.
