@@ -58,8 +58,8 @@ CELL_HEIGHT = 0.2
 # Sizes of type in points.
 FONT_SIZE = 8.0
 SMALL_FONT_SIZE = 7.0
-# Height in inches of what stands above and below a map.
-MAP_EDGE = 0.8
+# Height in inches of a line of text with what stands around it.
+LINE_HEIGHT = 0.15
 # Height of a row of boxes of a diagram in inches, and the width of a box.
 BOX_ROW_HEIGHT = 0.85
 BOX_WIDTH = 1.25
@@ -204,7 +204,10 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
     has_lines = not (sheet.is_map or sheet.is_diagram)
     keys = _keys(sheet) if is_column and has_lines else {}
     key_height = sum(map(len, keys.values())) * NAME_HEIGHT / 72.0
-    fig = Figure((width, len(sheet.rows) * row_height + key_height), layout="constrained")
+    # Rows of a map are as high as their numbers, however much stands above and below.
+    text_height = _text_height(sheet, titled, width) if sheet.is_map else 0.0
+    height_ = len(sheet.rows) * row_height + key_height + text_height
+    fig = Figure((width, height_), layout="constrained")
     # Texts are measured alike, whatever backend a user has.
     FigureCanvasAgg(fig)
     grid = fig.subplots(
@@ -214,7 +217,7 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
         sharex=False if sheet.is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
     )
-    label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
+    label_height = row_height - PANEL_EDGE
     room = width - (0.5 if sheet.is_map or is_column else LABEL_WIDTH + 0.5)
     for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
         pad = TITLE_PAD + len(keys.get(i, [])) * NAME_HEIGHT
@@ -246,13 +249,25 @@ def _x_label(sheet: Sheet, width: float) -> str:
     return sheet.x_label + (_key(sheet, width) if sheet.is_map else "")
 
 
+def _heading(sheet: Sheet, titled: bool, width: float) -> tuple[str, str]:
+    """Return what stands above the panels: what all of them share, and the title; broken."""
+    heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
+    return heading, _broken(sheet.title, TITLE_SHARE * width) if titled else ""
+
+
+def _text_height(sheet: Sheet, titled: bool, width: float) -> float:
+    """Return the height in inches of all text above and below the panels, about."""
+    texts = [*_heading(sheet, titled, width), _x_label(sheet, width)]
+    lines = sum(text.count("\n") + 1 for text in texts if text)
+    return LINE_HEIGHT * (lines + 1)
+
+
 def _write_heading(fig: Figure, sheet: Sheet, titled: bool, width: float) -> None:
     """Write the title of a figure, below what all panels share, or only the latter."""
-    heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
+    heading, title = _heading(sheet, titled, width)
     if titled:
         room = "\n" * (heading.count("\n") + 1) if heading else ""
-        title = typeset(room + _broken(sheet.title, TITLE_SHARE * width))
-        fig.suptitle(title, x=0.01, ha="left")
+        fig.suptitle(typeset(room + title), x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(heading), va="top", fontsize=SMALL_FONT_SIZE)
     elif heading:
         fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
@@ -263,7 +278,8 @@ def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
     width = style.page_width if len(sheet.rows[0]) > 1 else style.column_width
     first = sheet.views[0]
     if sheet.is_map:
-        return width, len(first.y_ticks) * CELL_HEIGHT + MAP_EDGE
+        lines = max(name.count("\n") + 1 for name in first.x_ticks)
+        return width, len(first.y_ticks) * CELL_HEIGHT + PANEL_EDGE + lines * LINE_HEIGHT
     if sheet.is_diagram:
         return width, (max(box.y for box in first.boxes) + 1.0) * BOX_ROW_HEIGHT
     return width, PANEL_HEIGHT if len(sheet.rows) > 1 else LONE_PANEL_HEIGHT
