@@ -24,7 +24,7 @@ from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, REAL
+from shufflebounds.cli.values import FIGURE, SHARE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.questions.intervals import composed_pairs, has_affordable_suprema
@@ -126,7 +126,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     *("eps0", *USERS, "rounds", "also"),
     option(
         "--false-positives",
-        REAL,
+        SHARE,
         "A rate of false positives, 0 to 1; may be repeated.",
         multiple=True,
         metavar="P",
@@ -135,7 +135,6 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
-    rows={label(name): meaning for name, meaning in ROWS.items()} | COLUMN_MEANINGS,
 )
 def risk(
     deployment: Scenario,
@@ -148,7 +147,7 @@ def risk(
 
     You can claim the best proven bound. --rtol is about all others.
 
-    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5
+    Example: shufflebounds risk krr --k 10 --eps0 2 -n 1e5
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks(deployment, rtol)
