@@ -122,10 +122,12 @@ def curve(
     computed, notes = _compared_curves(
         compared, axis, quantity, bound, USUAL_RTOL if rtol is None else rtol, fixed
     )
-    _write_files(computed, compared, output, plot)
-    reply = Reply(
-        remarks=[*notes, *_written_files(output, plot)], shortfall=_empty_points_error(computed)
-    )
+    if output is not None:
+        or_value_error(output, lambda: curves.write_all(computed, output))
+    failure = None if plot is None else _drawing_error(computed, plot)
+    written = _written_files(output, None if failure else plot)
+    shortfall = failure or _empty_points_error(computed)
+    reply = Reply(remarks=[*notes, *written], shortfall=shortfall)
     relation = common_relation("curves", (each.sample.relation for each in compared))
     return reply if output is not None else _printed_curves(reply, computed, relation)
 
@@ -240,17 +242,13 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation)
     )
 
 
-def _write_files(
-    computed: Sequence[Curve],
-    compared: Sequence[Scenario],
-    output: Path | None,
-    plot: Path | None,
-) -> None:
-    """Write the CSV file and the figure."""
-    if plot is not None:
-        or_value_error(plot, lambda: _draw_curves(computed, compared, plot))
-    if output is not None:
-        or_value_error(output, lambda: curves.write_all(computed, output))
+def _drawing_error(computed: Sequence[Curve], plot: Path) -> ValueError | None:
+    """Draw the figure; return what prevents it, which is raised once the curves are printed."""
+    try:
+        or_value_error(plot, lambda: _draw_curves(computed, plot))
+    except ValueError as error:
+        return error
+    return None
 
 
 def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
@@ -338,10 +336,9 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], compared: Sequence[Scenario], path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    heading = title(computed[0])
-    if len(compared) > 1:
-        heading = ", ".join(replace(each, eps0=None).name for each in compared)
+    names = sheets.mechanism_names(computed)
+    heading = ", ".join(names.values()) if len(names) > 1 else title(computed[0])
     figures.draw(sheets.of_computed(computed, heading), [path], titled=True)

@@ -76,7 +76,7 @@ class Reply:
     remarks: Sequence[str] = ()
     shown: Sequence[int] | None = None
     color: str | None = None
-    shortfall: PrecisionError | None = None
+    shortfall: PrecisionError | ValueError | None = None
     exit_code: int = 0
 
     @property

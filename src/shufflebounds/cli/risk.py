@@ -154,7 +154,7 @@ def risk(
     computed = {name: risk for name, risk in risks.items() if name != "best"}
     shortfall = _wide_advantage_error(computed, rtol)
     if plot is not None:
-        or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
+        or_value_error(plot, lambda: _draw_trade_off(risks, deployment, plot))
     table = _risk_table(risks, rates, deployment, output)
     covered = deployment.sample.covered
     whom = f" on {covered}; on others it may have more" if covered else ""
@@ -282,11 +282,17 @@ def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, 
     }
 
 
-def _draw_trade_off(risks: Mapping[str, Risk], title: str, path: Path) -> None:
-    from shufflebounds.curves.plotting import figures, sheets
+def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path) -> None:
+    from shufflebounds.curves.plotting import figures, looks, sheets
 
+    labels = {name: deployment.label(name) for name in risks}
     lines = [
-        sheets.TradeOffLine(label(name), name, each.false_negatives, opposite(safe_end(name)))
+        sheets.TradeOffLine(
+            labels[name],
+            looks.role(name, labels[name]),
+            each.false_negatives,
+            opposite(safe_end(name)),
+        )
         for name, each in risks.items()
     ]
-    figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)
+    figures.draw(sheets.of_trade_off(lines, deployment.title()), [path], titled=True)
