@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -201,7 +202,7 @@ epsilon = Question(
             section=OUTPUT,
         ),
     ),
-    solve=solutions.solve_epsilon,
+    solve=partial(solutions.solve_divergence, "epsilon"),
     target=("delta",),
     wording="delta = {delta!r}",
     column=f"epsilon (natural{KEPT_SPACE}log)",
@@ -224,7 +225,7 @@ delta = Question(
         *("eps0", *USERS, "eps", "rounds", "also"),
         rtol_option("1e-4 for one round, else 0.05; for training 0.02 and 0.1"),
     ),
-    solve=solutions.solve_delta,
+    solve=partial(solutions.solve_divergence, "delta"),
     target=("eps",),
     wording="epsilon = {eps!r} (natural log)",
     column="delta (probability)",
@@ -242,7 +243,7 @@ renyi = Question(
     Example: shufflebounds renyi krr --k 10 --eps0 4 -n 1e5 --order 16
     """,
     options=("eps0", *USERS, "order", "rounds", rtol_option("2e-3")),
-    solve=solutions.solve_renyi,
+    solve=partial(solutions.solve_divergence, "renyi"),
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
