@@ -115,9 +115,7 @@ def interval_of(
     ValueError
         For lower bounds of a subject without pairs of datasets.
     """
-    rows = [
-        [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
-    ]
+    rows = [list(subject.shuffles_of(n, aim.rounds, aim)) for n in counts]
     if view is View.BLANKET:
         # Both ends are about the blankets, which are not hidden by further messages.
         rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
@@ -141,7 +139,7 @@ def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
 
 def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
     """Return the number of shuffles of so many rounds."""
-    return rounds * sum(shuffle.times for shuffle in subject.shuffles(n))
+    return sum(shuffle.times for shuffle in subject.shuffles_of(n, rounds))
 
 
 def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
@@ -152,7 +150,7 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     is_ordered = shuffles[0].is_ordered
     if is_ordered:
         [decomposition] = source.blankets.values()
-        return replace(pair(decomposition, n), is_ordered=True)
+        return replace(pair(decomposition, n), is_ordered=True, is_attained=bool(source.datasets))
     pairs = shuffles[0].dataset_pairs
     if (own := _own_interval(source, view, n)) is not None:
         return own

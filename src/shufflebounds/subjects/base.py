@@ -224,6 +224,10 @@ class Subject(ABC):
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
         """Return the shuffles of a round of n users who follow the protocol."""
 
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
+        """Return the shuffles of so many rounds of n users; by default, each round is a new one."""
+        return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
+
     @property
     def is_made_for_delta(self) -> bool:
         """Whether its bounds depend on the δ that they are made for; by default, none do."""
