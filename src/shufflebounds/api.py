@@ -56,6 +56,7 @@ from shufflebounds.randomizers.matching import (
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
+from shufflebounds.subjects.groups import Groups
 
 if TYPE_CHECKING:
     from shufflebounds.curves.curve import Curve
@@ -129,6 +130,7 @@ __all__ = [
     "Enclosures",
     "Error",
     "Gaussian",
+    "Groups",
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",
