@@ -15,7 +15,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import FloatArray
+from shufflebounds.core.products import FloatArray, U
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.protocols.training import MIN_NOISE, Training
 from shufflebounds.randomizers.gaussian_cells import (
@@ -159,6 +159,10 @@ class RandomAllocation(Training):
     def total(self, rounds: int) -> int:
         """Return the number of epochs that are composed: kept bins make one of all of them."""
         return self.selected * (1 if self.bins == KEPT else rounds)
+
+    def least_noise(self, rounds: int) -> float:
+        """See `Training`."""
+        return MIN_NOISE * (math.sqrt(rounds) * (1.0 + 4.0 * U) if self.bins == KEPT else 1.0)
 
     def steps_joined(self, n: int, rounds: int, delta: float) -> int:
         """See `Training`."""

@@ -130,6 +130,10 @@ class Training(Subject):
             "conditions."
         )
 
+    def least_noise(self, rounds: int) -> float:
+        """Return the smallest noise multiplier of so many epochs."""
+        return MIN_NOISE
+
     def steps_joined(self, n: int, rounds: int, delta: float) -> int:
         """Return the number of steps that an example joins, but for a small share of δ."""
         return rounds

@@ -31,7 +31,7 @@ from shufflebounds.profiles.axis_search import (
     SearchAxis,
 )
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.protocols.training import MAX_NOISE, MIN_NOISE
+from shufflebounds.protocols.training import MAX_NOISE, Training
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import interval_of
@@ -530,12 +530,19 @@ class NoiseAxis(LossAxis):
 
 @limited
 def smallest_noise_multiplier(
-    target: float, delta: float, *, steps: int, epochs: int = 1, rtol: float | None = None
+    target: float,
+    delta: float,
+    *,
+    steps: int,
+    epochs: int = 1,
+    rtol: float | None = None,
+    scheme: Callable[[float], Training] = RandomAllocation,
 ) -> Enclosure:
-    """Enclose the smallest noise multiplier at which random allocation is (ε, δ)-DP.
+    """Enclose the smallest noise multiplier at which training is (ε, δ)-DP.
 
-    What is assumed is said at `RandomAllocation`: neighbouring datasets differ by adding or
-    removing one example, and the steps of examples are redrawn in every epoch.
+    The class of the scheme says what is assumed. By default it is `RandomAllocation`: neighbouring
+    datasets differ by adding or removing one example, and the steps of examples are redrawn in
+    every epoch.
 
     Parameters
     ----------
@@ -550,12 +557,16 @@ def smallest_noise_multiplier(
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 0.01, and for 0.02 of
         several epochs.
+    scheme
+        A function from the noise multiplier to the scheme of training, such as
+        ``lambda noise: sb.PoissonSampling(noise, rate=0.01)``.
 
     Returns
     -------
     Enclosure
         At ``upper``, ε was found to be at most `target`. No noise multiplier below ``lower`` meets
-        the target. It is 0 if the smallest one that is tried, 0.2, is large enough.
+        the target. It is 0 if the smallest one that is tried, 0.2 (times √epochs for kept bins), is
+        large enough.
 
     Raises
     ------
@@ -575,8 +586,9 @@ def smallest_noise_multiplier(
     goal = NOISE_RTOLS[epochs > 1] if rtol is None else validation.rtol(rtol)
     if target == 0.0:
         raise ValueError("target must be an epsilon above 0, got 0")
-    axis = NoiseAxis(MIN_NOISE, MAX_NOISE, goal)
-    point_at = lambda noise: Point(RandomAllocation(noise), steps, epochs)  # noqa: E731
+    least = scheme(MAX_NOISE).least_noise(epochs)
+    axis = NoiseAxis(least, MAX_NOISE, goal)
+    point_at = lambda noise: Point(scheme(noise), steps, epochs)  # noqa: E731
     question = InverseQuestion(point_at, axis, 0.0, Target(target, delta))
     search = question.answer()
     if search.safe_end is None:
@@ -585,7 +597,7 @@ def smallest_noise_multiplier(
             "small"
         )
     enclosure = axis.enclosure(search.unsafe_end, search.safe_end)
-    if enclosure.relative_width > goal and search.safe_end > MIN_NOISE:
+    if enclosure.relative_width > goal and search.safe_end > least:
         raise PrecisionError(
             f"the noise multiplier is known only to lie in [{enclosure.lower!r}, "
             f"{enclosure.upper!r}]: relative width {enclosure.relative_width:.1e} where rtol = "

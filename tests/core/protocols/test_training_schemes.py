@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath as mp
 import numpy as np
@@ -372,3 +373,28 @@ def test_several_steps_of_an_epoch_have_no_lower_end():
 def test_bad_values_are_named(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def test_noise_of_kept_bins_and_of_full_batches():
+    """Kept bins need √epochs times the noise of one epoch; full batches have a closed form."""
+    kept = partial(sb.RandomAllocation, bins="kept")
+    ten = sb.smallest_noise_multiplier(1.0, 1e-2, steps=10, epochs=10, scheme=kept)
+    assert ten.lower < 2.7385 < ten.upper
+    both = partial(kept, neighbours="replace")
+    ten = sb.smallest_noise_multiplier(1.0, 1e-2, steps=10, epochs=10, scheme=both)
+    assert ten.lower < 3.8428 < ten.upper
+    full = lambda noise: sb.PoissonSampling(noise, 1.0)  # noqa: E731
+    noise = sb.smallest_noise_multiplier(2.0, 1e-5, steps=4, scheme=full)
+    assert gaussian_delta(2.0 / noise.upper, 2.0) <= 1e-5 <= gaussian_delta(2.0 / noise.lower, 2.0)
+
+
+@pytest.mark.parametrize("subject", [sb.PoissonSampling(3.0, 0.1), sb.RandomAllocation(3.0)])
+def test_known_steps(subject):
+    """ε of known steps is that of a Gaussian mechanism with as many steps as are joined."""
+    eps, joined = subject.epsilon_of_known_steps(20, 2, 1e-5), subject.steps_joined(20, 2, 1e-5)
+    assert gaussian_delta(math.sqrt(joined) / 3.0, eps) <= 1e-5
+    law = [math.comb(40, k) * 0.1**k * 0.9 ** (40 - k) for k in range(41)]
+    if joined > 2:
+        assert sum(law[joined + 1 :]) <= 1e-7
+        delta = sum(p * gaussian_delta(math.sqrt(k) / 3.0, eps) for k, p in enumerate(law) if k)
+        assert delta <= 1e-5
