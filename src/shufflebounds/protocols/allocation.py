@@ -194,7 +194,9 @@ class RandomAllocation(Training):
 
     def _epoch(self, steps: int, times: int, aim: Aim) -> Shuffle:
         """Return epochs of so many steps of which an example joins one."""
-        pair = self.decomposition(steps, aim.delta, epochs=self.total(aim.rounds), cells=aim.cells)
+        # The cells of several epochs serve many ε.
+        epochs = max(self.total(aim.rounds), 2 if aim.for_curve else 1)
+        pair = self.decomposition(steps, aim.delta, epochs=epochs, cells=aim.cells)
         # No pair of datasets is known for several steps of an epoch.
         source = GivenSource({"": pair}, None if self.selected == 1 else {})
         return Shuffle(source, self._steps_run(steps), times, is_ordered=self.is_ordered)

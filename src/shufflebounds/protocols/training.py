@@ -183,6 +183,7 @@ class PoissonSampling(Training):
     """
 
     rate: float = field(metadata={"help": "probability of joining a step, 0 < rate <= 1"})
+    is_hidden_by_number: ClassVar[bool] = False
     assumed: ClassVar[str] = (
         "every example joins every step with the given probability, independently of all others "
         "and in secret."

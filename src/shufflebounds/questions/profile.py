@@ -356,8 +356,7 @@ def sampled_profile(
         rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)
     if plan.subject.most_cells(plan.rounds):
         rtol = _ROUGH
-    # The cells of several rounds serve many ε.
-    interval = plan.interval([n], Aim(smallest, max(plan.rounds, 2)))
+    interval = plan.interval([n], Aim(smallest, plan.rounds, for_curve=True))
     step, end = _step(interval.upper, density), interval.upper.end
     end = min(end, plan.subject.pure_eps(plan.rounds))
     try:

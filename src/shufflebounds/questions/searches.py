@@ -445,7 +445,15 @@ def fewest_users(decomposition: Sent, eps: float, delta: float, *, rounds: int =
 
 
 def users_question(subject: Subject, target: Target, rounds: int) -> InverseQuestion:
-    """Return the question for the fewest users that meet a target."""
+    """Return the question for the fewest users that meet a target.
+
+    Raises ValueError for a subject whose δ rises with n.
+    """
+    if not subject.is_hidden_by_number:
+        raise ValueError(
+            f"decomposition must be hidden by n, got {subject.label}: more steps cost more; ask "
+            "for the most rounds"
+        )
     axis, start = users_axis(subject), math.inf
     if target.eps:
         many = min(MANY_USERS, int(axis.most_private))

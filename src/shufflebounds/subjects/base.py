@@ -28,12 +28,14 @@ DEFAULT_CELLS = 200
 class Aim(NamedTuple):
     """What bounds are made for that are close at one δ only; all others ignore it.
 
-    ``delta`` is δ of all ``rounds`` together. The bounds have about so many ``cells``.
+    ``delta`` is δ of all ``rounds`` together. The bounds have about so many ``cells``. They serve
+    all larger δ as well if they are ``for_curve``.
     """
 
     delta: float = 1e-6
     rounds: int = 1
     cells: int = DEFAULT_CELLS
+    for_curve: bool = False
 
 
 # An aim for subjects that ignore it.
@@ -202,6 +204,8 @@ class Subject(ABC):
     eps0: float | None
     seen: ClassVar[Observation] = REPORTS
 
+    # Whether δ does not rise with n.
+    is_hidden_by_number: ClassVar[bool] = True
     # How neighbouring datasets differ.
     relation: ClassVar[Relation] = Relation.REPLACE
 

@@ -398,3 +398,18 @@ def test_known_steps(subject):
         assert sum(law[joined + 1 :]) <= 1e-7
         delta = sum(p * gaussian_delta(math.sqrt(k) / 3.0, eps) for k, p in enumerate(law) if k)
         assert delta <= 1e-5
+
+
+def test_the_curve_of_an_epoch_agrees_with_its_epsilon():
+    """The curve of one epoch was once that of two, so that its lower end was false."""
+    for subject in (sb.RandomAllocation(1.0), sb.RandomAllocation(1.0, bins="kept")):
+        curve = sb.profile(subject, n=100)
+        eps, delta = curve.epsilon(1e-5), curve.delta(0.5)
+        exact = sb.epsilon(subject, n=100, delta=1e-5), sb.delta(subject, eps=0.5, n=100)
+        for first, second in ((eps, exact[0]), (delta, exact[1])):
+            assert max(first.lower, second.lower) <= min(first.upper, second.upper)
+
+
+def test_more_steps_do_not_hide_an_example_of_poisson_sampling():
+    with pytest.raises(ValueError, match="more steps cost more"):
+        sb.fewest_users(sb.PoissonSampling(1.0, 0.01), eps=1.0, delta=1e-5)
