@@ -176,7 +176,8 @@ class Scenario:
         if not self.has_own_eps0:
             return
         options = parameters(self.mechanism.type)
-        named = [x for x in options if options[x].is_required or not self.sends_reports]
+        given = dict(getattr(self.mechanism, "parameters", ()))
+        named = [x for x in options if x in given or not self.sends_reports]
         which = f" ({', '.join(map(flag, named))})" if named else ""
         reason = "has no eps0 to choose: its own options"
         label = self.sent.label(Setting())

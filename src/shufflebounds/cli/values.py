@@ -135,6 +135,16 @@ class Real(click.ParamType):
         return number + 0.0  # 0.0 in place of -0.0
 
 
+class Probability(Real):
+    """A probability: a float, or a fraction such as 1/6, which stays a text."""
+
+    name = "probability"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_fraction = isinstance(value, str) and "/" in value
+        return value if is_fraction else super().convert(value, param, ctx)
+
+
 class Number(Real):
     """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
 
@@ -178,4 +188,5 @@ class Figure(Target):
 REAL = Real()
 WHOLE = Whole()
 NUMBER = Number()
+PROBABILITY = Probability()
 FIGURE = Figure(".pdf", ".png", ".svg")

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,11 @@ from shufflebounds.randomizers.base import (
     from_channel,
     pairs_of_channel,
     refuse_frequencies,
+)
+from shufflebounds.randomizers.probabilities import (
+    Probability,
+    eps0_of_ratio,
+    exact_probability,
 )
 from shufflebounds.randomizers.sampling import mean_of, required
 
@@ -67,6 +73,9 @@ class KRR(Randomizer):
     # The values may change places.
     composable = True
     pairs_are_proven = True
+    PROBABILITIES = MappingProxyType(
+        {"random": "chance of a uniformly random report, the true value included; fixes eps0"}
+    )
 
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
@@ -75,6 +84,32 @@ class KRR(Randomizer):
         # Not every integer above 2⁵³ is a float.
         validation.values("k", self.k)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    @classmethod
+    def from_probabilities(cls, k: int, random: Probability) -> KRR:
+        """Return the mechanism whose report is uniformly random with a probability.
+
+        Parameters
+        ----------
+        k
+            Number of values.
+        random
+            Probability, such as 0.05 or ``"1/6"``, that the report is any of the k values with
+            equal chances, the true one included. Otherwise it is the true one.
+
+        Returns
+        -------
+        KRR
+            Its ε₀ is log(1 + k (1 − random)/random), rounded up.
+
+        Examples
+        --------
+        >>> f"{sb.KRR.from_probabilities(k=469, random=0.05).eps0:.4f}"
+        '9.0950'
+        """
+        exact = exact_probability("random", random)
+        ratio = 1 + validation.values("k", k) * (1 - exact) / exact
+        return cls(k, eps0_of_ratio(ratio, "random"))
 
     @property
     def label(self) -> str:

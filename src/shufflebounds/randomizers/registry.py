@@ -18,10 +18,12 @@ from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.filters import BloomRAPPOR
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix_file import MatrixFile
+from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 # The group of entry points by which other packages add mechanisms.
@@ -32,6 +34,7 @@ COMPOSITIONS = ("joint", "k_fold", "parallel", "subsample")
 
 _BUILT_IN: dict[str, type[Randomizer]] = {
     "blh": BLH,
+    "bloom_rappor": BloomRAPPOR,
     "collision": Collision,
     "duchi": Duchi,
     "gaussian": Gaussian,
@@ -48,6 +51,7 @@ _BUILT_IN: dict[str, type[Randomizer]] = {
     "privunit": PrivUnit,
     "rappor": RAPPOR,
     "subset": Subset,
+    "survey": Survey,
     "unary": UnaryEncoding,
 }
 _registered: dict[str, type[Randomizer]] = {}
