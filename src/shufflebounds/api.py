@@ -43,8 +43,11 @@ from shufflebounds.questions.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
+from shufflebounds.randomizers.dbitflip import DBitFlip
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.filters import BloomRAPPOR
 from shufflebounds.randomizers.gaussian import Gaussian
+from shufflebounds.randomizers.hybrid import Hybrid
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import (
@@ -54,6 +57,8 @@ from shufflebounds.randomizers.matching import (
 )
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
+from shufflebounds.randomizers.sketches import CMS, HCMS
+from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 if TYPE_CHECKING:
@@ -116,11 +121,15 @@ def curve(
 
 __all__ = [
     "BLH",
+    "CMS",
+    "HCMS",
     "KRR",
     "OUE",
     "RAPPOR",
+    "BloomRAPPOR",
     "Choice",
     "Collision",
+    "DBitFlip",
     "Decomposition",
     "Deployment",
     "Duchi",
@@ -130,6 +139,7 @@ __all__ = [
     "Gaussian",
     "HadamardBlocks",
     "HadamardResponse",
+    "Hybrid",
     "Joint",
     "KFold",
     "Laplace",
@@ -148,6 +158,7 @@ __all__ = [
     "ShuffleAccountant",
     "Subsampled",
     "Subset",
+    "Survey",
     "UnaryEncoding",
     "WorstDataset",
     "advantage",

@@ -37,12 +37,8 @@ from shufflebounds.randomizers.probabilities import (
 
 # Largest number of hashes h, so that likelihoods are products of few factors.
 MAX_HASHES = 16
-# Largest number of hashes with a crowd. There are 5 kinds of three inputs for one hash, 104 for two
-# and 2 500 for three.
-MAX_HASHES_OF_CROWDS = 2
-
-# Three inputs by the hashes that they share: how many hashes belong to the inputs of a pattern.
-_PATTERNS = tuple(itertools.product((0, 1), repeat=3))[1:]
+# Largest number of hashes with a crowd: 150 ways to share them, half a second.
+MAX_HASHES_OF_CROWDS = 5
 
 
 class FilterRandomizer(Randomizer):
@@ -62,82 +58,63 @@ class FilterRandomizer(Randomizer):
 
         The smallest likelihood of a report is that of a value whose bits are all 0.
         """
-        a, b = self._rows(2)[:2]
-        return Decomposition(a, b, self._sure(2), self._err).merge()
+        noise = self._noise_of(2)
+        a, b = self._laws(noise)
+        return Decomposition(a, b, noise.ravel() * self._likelihoods[0], self._err).merge()
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs of two values without common hashes; all others hold a third one or x₁¹.
 
-        The third value has no common hashes with them, or some.
+        The third one shares no hash with them.
         """
-        x0, x1, third = self._rows(3)
-        pairs = {"third": (x0, x1, third), "x1": (x0, x1, x1)}
-        return {name: Decomposition(*rows, self._err).merge() for name, rows in pairs.items()}
+        x0, x1, third = self._laws(self._noise_of(3))
+        laws = {"third": third, "x1": x1}
+        return {name: Decomposition(x0, x1, c, self._err).merge() for name, c in laws.items()}
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowd that covers any three values, however many hashes they share.
 
         Its extremes are all ways in which they may, the same for all cohorts. If the ways differ
-        between cohorts, masses are means of these.
+        between cohorts, masses are means of these. There is none for many hashes, or if a mass is
+        too small for a float.
         """
-        if self.h > MAX_HASHES_OF_CROWDS:
+        smallest = self._likelihoods[0] * self._noise_of(3).min()
+        if self.h > MAX_HASHES_OF_CROWDS or smallest < SMALLEST_MASS:
             return ()
-        kinds = list(_kinds(self.h))
-        crowds = [self._crowd(kind) for kind in kinds]
-        if any(crowd is None for crowd in crowds):
-            return ()
-        first, *extremes = (crowd for crowd in crowds if crowd is not None)
+        first, *extremes = (self._crowd(kind) for kind in _kinds(self.h))
         return (replace(first, extremes=tuple(extremes)),)
 
-    def _crowd(self, kind: Counter[tuple[int, ...]]) -> Crowd | None:
-        """Return the crowd of three values of a kind; None if a mass is too small for a float."""
-        sizes = [sum(count for pattern, count in kind.items() if pattern[i]) for i in range(3)]
+    def _crowd(self, kind: Counter[tuple[int, ...]]) -> Crowd:
+        """Return the crowd of three values of a kind, by the numbers of ones among their hashes."""
         law = np.zeros((self.h + 1,) * 3)
         law[0, 0, 0] = 1.0
         for pattern in kind.elements():
-            shifted = np.roll(law, pattern, axis=(0, 1, 2))
-            law = (1.0 - self._noise) * law + self._noise * shifted
-        # Components are the numbers of hashes and of ones among them, for each of the values.
-        levels = [(size, ones) for size in range(1, self.h + 1) for ones in range(size + 1)]
-        weights = np.array([self._likelihood(*level) for level in levels])
-        places = [[levels.index((size, ones)) for ones in range(size + 1)] for size in sizes]
-        base = np.zeros((len(levels),) * 3)
-        base[np.ix_(*places)] = law[tuple(slice(size + 1) for size in sizes)]
-        masses = [base * weights.reshape(np.roll([-1, 1, 1], i)) for i in range(3)]
-        a, b, c = (x.ravel() for x in masses)
-        if (base[base > 0.0] * weights.min() < SMALLEST_MASS).any():
-            return None
-        sure = base.ravel() * self._likelihood(self.h, 0)
-        return Crowd.of_laws(a, b, sure, {"any": c}, self._err, attained=False, symmetric=True)
+            # No number of ones exceeds h, so nothing is rolled over the end.
+            law = (1.0 - self._noise) * law + self._noise * np.roll(law, pattern, axis=(0, 1, 2))
+        a, b, other = self._laws(law)
+        sure = law.ravel() * self._likelihoods[0]
+        laws = {"any": other}
+        return Crowd.of_laws(a, b, sure, laws, self._err, attained=False, symmetric=True)
 
-    def _rows(self, inputs: int) -> FloatArray:
-        """Return the laws of values without common hashes, by the numbers of ones among these."""
-        likelihood = np.array([self._likelihood(self.h, i) for i in range(self.h + 1)])
-        base = self._base(inputs)
-        return np.array(
-            [
-                (base * likelihood.reshape(np.roll([-1] + [1] * (inputs - 1), i))).ravel()
-                for i in range(inputs)
-            ]
-        )
+    def _laws(self, noise: FloatArray) -> list[FloatArray]:
+        """Return the laws of values by the law of noise, with an axis of ones for each value."""
+        shapes = [np.roll([-1] + [1] * (noise.ndim - 1), i) for i in range(noise.ndim)]
+        return [(noise * self._likelihoods.reshape(shape)).ravel() for shape in shapes]
 
-    def _sure(self, inputs: int) -> FloatArray:
-        """Return the mass that all values are sure to send, by the numbers of ones."""
-        return self._base(inputs).ravel() * self._likelihood(self.h, 0)
-
-    def _base(self, inputs: int) -> FloatArray:
-        """Return the law of the numbers of ones among h bits of noise, for so many inputs."""
+    def _noise_of(self, inputs: int) -> FloatArray:
+        """Return the law of noise for so many values without common hashes."""
         q, h = self._noise, self.h
         ones = np.array([math.comb(h, i) * q**i * (1.0 - q) ** (h - i) for i in range(h + 1)])
-        base: FloatArray = np.ones(())
+        law: FloatArray = np.ones(())
         for _ in range(inputs):
-            base = np.multiply.outer(base, ones)
-        return base
+            law = np.multiply.outer(law, ones)
+        return law
 
-    def _likelihood(self, size: int, ones: int) -> float:
-        """Return the likelihood of a value with so many hashes and ones, in units of the noise."""
-        r = math.exp(self.eps0 / self.h)
-        return r**ones / (1.0 - self._noise + r * self._noise) ** size
+    @property
+    def _likelihoods(self) -> FloatArray:
+        """The likelihoods of a value with 0 to h ones among its hashes, in units of the noise."""
+        r, q = math.exp(self.eps0 / self.h), self._noise
+        return np.array([r**ones for ones in range(self.h + 1)]) / (1.0 - q + r * q) ** self.h
 
     @property
     def _err(self) -> float:
@@ -257,18 +234,15 @@ class BloomRAPPOR(FilterRandomizer):
 
 
 def _kinds(h: int) -> Iterator[Counter[tuple[int, ...]]]:
-    """Yield all ways in which three values of 1 to h different hashes may share them.
+    """Yield all ways in which three values of h hashes may share them; first, they share none.
 
-    Values that share none, and have h of them each, come first. Three values and their mirror
-    images, with the first two exchanged, are both among them.
+    A way counts the hashes that belong to the values of each pattern, such as (1, 0, 1).
     """
-    shared = [x for x in _PATTERNS if sum(x) > 1]
+    patterns = list(itertools.product((0, 1), repeat=3))[1:]
+    shared = [pattern for pattern in patterns if sum(pattern) > 1]
     for counts in itertools.product(range(h + 1), repeat=len(shared)):
-        common = Counter(dict(zip(shared, counts, strict=True)))
-        used = [sum(n for pattern, n in common.items() if pattern[i]) for i in range(3)]
-        if max(used) > h:
-            continue
-        # A value may have fewer than h hashes, as several of them may fall on one bit.
-        own = (range(h - used_hashes, -1 if used_hashes else 0, -1) for used_hashes in used)
-        for alone in itertools.product(*own):
-            yield common + Counter(dict(zip(((1, 0, 0), (0, 1, 0), (0, 0, 1)), alone, strict=True)))
+        kind = Counter(dict(zip(shared, counts, strict=True)))
+        missing = [h - sum(n for pattern, n in kind.items() if pattern[i]) for i in range(3)]
+        if min(missing) >= 0:
+            own = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+            yield kind + Counter(dict(zip(own, missing, strict=True)))
