@@ -20,6 +20,12 @@ NAMES_ELSEWHERE = {
     "rr": "krr",
     "sue": "rappor",
     "hr": "hadamard",
+    "bloom": "bloom_rappor",
+    "dbitflippm": "dbitflip",
+    "forced_response": "survey",
+    "hm": "hybrid",
+    "pm": "piecewise",
+    "warner": "krr",
 }
 # Largest power of ten in a whole number. More digits would only fill the memory.
 MAX_EXPONENT = 30

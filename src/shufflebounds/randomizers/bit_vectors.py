@@ -375,7 +375,7 @@ class RAPPOR(BitVectorRandomizer):
         --------
         >>> R = sb.RAPPOR.from_probabilities(f=0.5, p=0.5, q=0.75, domain_size=4)
         >>> R.label, f"{R.eps0:.4f}"
-        ('unary encoding, D = 4', '0.5390')
+        ('unary encoding, D = 4', '0.5371')
         """
         if h != 1 or bits is not None or cohorts != 1:
             from shufflebounds.randomizers.filters import BloomRAPPOR

@@ -172,11 +172,12 @@ class KRR(Randomizer):
 @shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class HadamardResponse(DomainRandomizer):
-    """HR: a column of a Hadamard matrix, those with +1 in the input's row e^{ε₀} times as likely.
+    """HR, not HCMS: a column of a Hadamard matrix, those with +1 in its row e^{ε₀} times as likely.
 
     Value x has row x + 1 of the Sylvester matrix of order K, the smallest power of 2 above the size
     of the domain; row 0, which has only ones, is not used. Two distinct rows agree in half of the
-    columns, with either sign in a quarter.
+    columns, with either sign in a quarter. Apple's Hadamard sketch is `HCMS`, with the bounds of
+    `BLH`.
 
     Notes
     -----

@@ -152,7 +152,7 @@ class BloomRAPPOR(FilterRandomizer):
     --------
     >>> R = sb.BloomRAPPOR.from_probabilities(f=0.5, p=0.5, q=0.75, h=2, bits=128, cohorts=8)
     >>> f"{R.eps0:.4f}", R.noise
-    ('1.0780', 0.5625)
+    ('1.0743', 0.5625)
     """
 
     NAME = "Bloom-filter RAPPOR"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
+from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
@@ -17,7 +18,7 @@ from shufflebounds.randomizers import sampling
 from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
 from shufflebounds.randomizers.base import PRODUCT_ERR, from_channel, refuse_frequencies
 from shufflebounds.randomizers.discrete import Duchi
-from shufflebounds.randomizers.matching import MatchingRandomizer
+from shufflebounds.randomizers.matching import PATTERNS, MatchingRandomizer
 from shufflebounds.randomizers.windows import Piecewise
 
 # ε₀ up to which Duchi's mechanism alone has the smaller error (Wang et al., Section III-D).
@@ -45,7 +46,7 @@ class Hybrid(MatchingRandomizer):
     Examples
     --------
     >>> f"{sb.epsilon(sb.Hybrid(2.0), n=10_000, delta=1e-6).upper:.3f}"
-    '0.090'
+    '0.098'
     """
 
     pairs_are_proven = True
@@ -100,6 +101,51 @@ class Hybrid(MatchingRandomizer):
             name: from_channel([first, second, law], rel_err=PRODUCT_ERR)
             for name, law in laws.items()
         }
+
+    def crowds(self) -> tuple[Crowd, ...]:
+        """Return the crowd that covers any three numbers: those of Piecewise and Duchi, side by side.
+
+        A user's number is replaced by −1 or 1 at random before Duchi's report, and the user by two
+        whose reports of Duchi's mechanism are those of −1 and of 1. Every combination of matches in
+        both mechanisms is among the extremes.
+        """
+        share = self.share or 0.0
+        if share in (0.0, 1.0):
+            return (Piecewise(self.eps0) if share else Duchi(self.eps0)).crowds()
+        duchi = [
+            self._duchi_laws(ends) for ends in ((1, -1, 1), (1, -1, -1), (1, 1, 1), (1, 1, -1))
+        ]
+        crowds = []
+        for crowd in Piecewise(self.eps0).crowds():
+            first = self._side_by_side(crowd, (duchi[0] + duchi[1]) / 2.0)
+            extremes = (
+                self._side_by_side(piecewise, laws)
+                for piecewise in (crowd, *crowd.extremes)
+                for laws in duchi
+            )
+            crowds.append(replace(first, extremes=tuple(extremes)))
+        return tuple(crowds)
+
+    def _duchi_laws(self, ends: tuple[int, int, int]) -> FloatArray:
+        """Return the laws of three ends by the pattern of those that a report matches, and blanket.
+
+        The shape is (4, 8), in the order of the patterns.
+        """
+        rows = Duchi(self.eps0).matrix()
+        laws = np.zeros((4, len(PATTERNS)))
+        for output in (0, 1):
+            inputs = [(1 + end) // 2 for end in ends]
+            column = PATTERNS.index(tuple(x == output for x in inputs))
+            laws[:, column] = [*(rows[x, output] for x in inputs), rows.min(axis=0)[output]]
+        return laws
+
+    def _side_by_side(self, piecewise: Crowd, duchi: FloatArray) -> Crowd:
+        """Return the crowd of both mechanisms by that of one and the laws of the other."""
+        (other,) = piecewise.others.values()
+        of_piecewise = np.stack([piecewise.a, piecewise.b, other.law, piecewise.c])
+        share = self.share or 0.0
+        a, b, law, sure = np.hstack([share * of_piecewise, (1.0 - share) * duchi])
+        return Crowd.of_laws(a, b, sure, {"any": law}, 2.0 * PRODUCT_ERR, attained=False)
 
     bits = WORD
 

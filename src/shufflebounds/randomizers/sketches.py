@@ -70,7 +70,7 @@ class CMS(_Sketch):
     Examples
     --------
     >>> f"{sb.epsilon(sb.CMS(4.0, width=1024), n=100_000, delta=1e-6).upper:.4f}"
-    '0.0938'
+    '0.0974'
     """
 
     pairs_are_proven = True
