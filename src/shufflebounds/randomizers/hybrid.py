@@ -103,7 +103,7 @@ class Hybrid(MatchingRandomizer):
         }
 
     def crowds(self) -> tuple[Crowd, ...]:
-        """Return the crowd that covers any three numbers: those of Piecewise and Duchi, side by side.
+        """Return the crowd that covers any three numbers: those of Piecewise and Duchi together.
 
         A user's number is replaced by −1 or 1 at random before Duchi's report, and the user by two
         whose reports of Duchi's mechanism are those of −1 and of 1. Every combination of matches in
