@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shufflebounds.bounds.ranking import Choice, Ranking, choose
 from shufflebounds.bounds.variation_ratio import (
     metric_clone,
     metric_variation_ratio,
@@ -15,6 +14,7 @@ from shufflebounds.core.clones import standard_clone, stronger_clone
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.progress import progress
+from shufflebounds.estimation.accuracy import Error
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.questions.accountant import ShuffleAccountant
 from shufflebounds.questions.answers import (
@@ -31,6 +31,7 @@ from shufflebounds.questions.answers import (
 from shufflebounds.questions.composed import compose
 from shufflebounds.questions.deployment import Deployment
 from shufflebounds.questions.profile import advantage, profile
+from shufflebounds.questions.ranking import Choice, Ranking, choose
 from shufflebounds.questions.renyi import renyi, renyi_epsilon
 from shufflebounds.questions.renyi_conversion import epsilon_of_orders
 from shufflebounds.questions.searches import (
@@ -40,7 +41,6 @@ from shufflebounds.questions.searches import (
     smallest_noise_multiplier,
 )
 from shufflebounds.questions.worst_dataset import WorstDataset, worst_dataset
-from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.dbitflip import DBitFlip

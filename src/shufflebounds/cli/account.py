@@ -423,7 +423,19 @@ def _sentence_on_report(place: int, deployment: Deployment) -> str:
         kind = f"memoized by {'the same' if report.same_users else 'changing'} users"
     linked = "" if report.per_day == 1 else ", linked" if report.is_linked else ", not linked"
     rate = "" if report.rate == 1.0 else f", each sent with probability {report.rate!r}"
-    return f"{report.name}: {report.mechanism}{eps0}, {kind}, {report.per_day} a day{linked}{rate}."
+    sent = f"{report.per_day} a day{linked}{rate}{_calendar(deployment, report.days)}"
+    return f"{report.name}: {report.mechanism}{eps0}, {kind}, {sent}."
+
+
+def _calendar(deployment: Deployment, days: Sequence[int]) -> str:
+    """Return on which days a report is sent, such as ``, on 2026-01-31 only``; empty for all."""
+    if len(days) == len(deployment.days):
+        return ""
+    first, last = (deployment.days[days[i]][0] for i in (0, -1))
+    first, last = (x if "-" in x else f"day {x}" for x in (first, last))
+    if len(days) == 1:
+        return f", on {first} only"
+    return f", on {len(days)} of {len(deployment.days)} days from {first} to {last}"
 
 
 def _notes(deployment: Deployment, group: str) -> list[str]:

@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shufflebounds._version import __version__
-from shufflebounds.bounds.mechanism_families import WAYS
-from shufflebounds.bounds.ranking import Choice, Ranking
-from shufflebounds.bounds.ranking import choose as rank
 from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.notes import without_shuffler, without_shuffler_at
 from shufflebounds.cli.options import (
@@ -29,7 +26,10 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.progress import show_step
 from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
-from shufflebounds.randomizers.accuracy import Error
+from shufflebounds.estimation.accuracy import Error
+from shufflebounds.questions.mechanism_families import WAYS
+from shufflebounds.questions.ranking import Choice, Ranking
+from shufflebounds.questions.ranking import choose as rank
 from shufflebounds.randomizers.gaussian import Gaussian
 
 # Rows that are printed without --all.

@@ -41,7 +41,7 @@ def _warnings_on_draws(deployment: Scenario) -> list[str]:
         notes.append(
             "The sample is drawn again in every round: this does not hold for a panel that is "
             "drawn once and kept, which protects less. Ask about a panel by itself, with the "
-            "number of its members as n and without --rate; docs/threat-model.md says what you "
+            "number of its members as n and without --rate; docs/what-to-compose.md says what you "
             "can claim if its members stay secret."
         )
     if deployment.mechanism.type == "parallel":
@@ -73,7 +73,7 @@ def untried_bound(deployment: Scenario) -> list[str]:
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
         "necessary. It needs crowds, which list all inputs of the other users. "
-        f"{deployment.sample.label} has none, or too many (docs/tutorial.md)."
+        f"{deployment.sample.label} has none, or too many (docs/own-mechanism.md)."
     ]
 
 
@@ -155,7 +155,7 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
         notes.append(
             "Every user draws a part afresh for each report, in secret and whatever the value. If "
             "groups of users have parts of their own, ask about each group by itself, with the "
-            "number of its members as n, and claim the largest epsilon (docs/threat-model.md)."
+            "number of its members as n, and claim the largest epsilon (docs/what-to-compose.md)."
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"

@@ -22,6 +22,8 @@ MAX_EPS0 = 300.0
 MAX_EXPONENT = 700.0
 # Largest number of values: every integer up to here is a float.
 MAX_VALUES = 2**53
+# Largest number of entries of a matrix, and of values in an estimate: 130 MB.
+MAX_ENTRIES = 2**24
 # Largest number of values of a mechanism whose laws need only a few of them: it fits in a float.
 MAX_DOMAIN_SIZE = 10**300
 # Largest number of users, and of messages of a user. The engine is tested up to here; for more

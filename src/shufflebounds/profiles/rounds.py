@@ -248,7 +248,7 @@ class RoundCurve:
             self.pairs[direction] = CurveBounds(lower, upper, limit)
         upper = largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
-            parts, floor = self.kind.upper_parts, np.maximum(largest[0], level)
+            parts, floor = self.kind.upper_parts, np.maximum(largest[1], level)
             if len(parts) > 1:
                 floor = np.full(nodes.size, level)
             profiles = [part.at(np.zeros(nodes.size, int)) for part in parts]

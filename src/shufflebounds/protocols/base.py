@@ -83,7 +83,7 @@ class Calibrated(Subject):
     together. Each user reports ``attributes`` attributes of ``values`` values each, in the ``way``
     that is one of those of `choose`, in at most ``most_messages`` messages per shuffle.
     ``mechanism`` is the name of the mechanism. ``by`` names what proves ε₀: ``mechanism`` or
-    ``clone``. `bounds.ranking` validates these parameters and finds ε₀ and the other parameters.
+    ``clone``. `questions.ranking` validates these parameters and finds ε₀ and the other parameters.
     """
 
     target: float
@@ -96,7 +96,7 @@ class Calibrated(Subject):
     by: str = "mechanism"
     rounds: int = 1
     most_messages: int = 1
-    # `bounds.ranking` finds ε₀.
+    # `questions.ranking` finds ε₀.
     eps0: ClassVar[None] = None  # type: ignore[misc]
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:

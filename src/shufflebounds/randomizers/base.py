@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +10,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
+from shufflebounds.core.products import SMALLEST_MASS, BoolArray
 from shufflebounds.core.relation import Relation
-from shufflebounds.core.validation import Count
-from shufflebounds.randomizers import accuracy, sampling
-from shufflebounds.randomizers.accuracy import Error, Spread, Supports
-from shufflebounds.randomizers.sampling import checked_values
+from shufflebounds.estimation.reporter import Reporter
 
 # Relative error of the entries of a closed form, which takes at most 16 roundings.
 CLOSED_FORM_ERR = 2.0**-49
@@ -32,8 +28,6 @@ PRODUCT_ERR = 2.0**-48
 POWER_ERR = 2.0**-46
 # Name of the stronger clone of ε₀ among `Randomizer.blankets` if it stands for all of them.
 STRONGER_CLONE = "stronger clone"
-# Largest number of entries of a matrix, and of values in an estimate: 130 MB.
-MAX_ENTRIES = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +42,10 @@ class CoordinatePair:
     decomposition: Decomposition
 
 
-class Randomizer(ABC):
+class Randomizer(Reporter, ABC):
     """A local randomizer: a map from one user's value to the law of one report.
+
+    What is said here is its privacy; `Reporter` says what one does with its reports.
 
     A mechanism of your own is a frozen dataclass of its parameters, which checks them on
     construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is
@@ -257,147 +253,6 @@ class Randomizer(ABC):
         """
         return self
 
-    @property
-    def bits(self) -> float:
-        """The number of bits of a report; inf for the limit of many values."""
-        return math.log2(self._channel_matrix().shape[1])
-
-    def error(self, n: Count, frequencies: ArrayLike | None = None) -> Error:
-        """Return the error of the unbiased estimator `estimate`.
-
-        Parameters
-        ----------
-        n
-            Number of users who report, 1 to 10¹⁵.
-        frequencies
-            Share of the users who hold each value; None leaves it open. For a mechanism that is
-            given by its matrix, the estimator is the best linear one for these shares, or for equal
-            shares.
-
-        Returns
-        -------
-        Error
-            The error of the shares of all values or, for numbers, of their mean.
-
-        Raises
-        ------
-        ValueError
-            For an argument out of its range, and for a mechanism without an unbiased estimator.
-
-        Notes
-        -----
-        Proofs: docs/accuracy.md.
-
-        Examples
-        --------
-        >>> f"{sb.OUE(1.0, domain_size=16).error(n=10_000).mse:.4f}"
-        '0.0060'
-        """
-        return self._variances(frequencies).error(validation.users(n), frequencies)
-
-    def sample(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Draw the reports of users for a simulation.
-
-        Parameters
-        ----------
-        inputs
-            The input of each user: an integer from 0, a row with the items of a set, or a number.
-        rng
-            A generator such as ``np.random.default_rng(1)``. It is not cryptographically secure, so
-            the reports of real users need another source.
-
-        Returns
-        -------
-        ndarray
-            One report for each user, in the order of `inputs`, in the mechanism's own form.
-
-        Raises
-        ------
-        ValueError
-            For inputs that the mechanism does not have, and for a mechanism that has no sampler.
-
-        Examples
-        --------
-        >>> R, rng = sb.KRR(k=4, eps0=3.0), np.random.default_rng(1)
-        >>> reports = R.sample(rng.integers(4, size=100_000), rng)
-        >>> bool(np.abs(R.estimate(reports) - 0.25).max() < 0.01)
-        True
-        """
-        sampling.require_generator(rng)
-        return self._draw_reports(inputs, rng)
-
-    def estimate(self, reports: ArrayLike) -> FloatArray:
-        """Estimate shares of users, or the mean of their numbers, from all reports.
-
-        Parameters
-        ----------
-        reports
-            Reports of `sample`, in any order.
-
-        Returns
-        -------
-        ndarray
-            The share of the users who hold each value, or only the mean. It is unbiased, so that a
-            share may be below 0. `error` returns its error.
-
-        Raises
-        ------
-        ValueError
-            For reports that the mechanism does not send, and for one without an estimator.
-
-        Examples
-        --------
-        >>> sb.KRR(k=2, eps0=np.log(3.0)).estimate([0, 0, 0, 1]).tolist()
-        [1.0, 0.0]
-        """
-        supports = self._supports()
-        if supports is None:
-            return self._estimate(np.asarray(reports))
-        if supports.values > MAX_ENTRIES:
-            raise ValueError(
-                f"{self.label} must have at most {MAX_ENTRIES} values to estimate, "
-                f"got {supports.values:g}"
-            )
-        report_array = np.asarray(reports)
-        return supports.shares(self._supporters(report_array), len(report_array))
-
-    def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
-        """Return the reports of `sample`. By default they are numbers of columns of the matrix."""
-        matrix = self._channel_matrix()
-        return sampling.outputs(matrix, checked_values("inputs", inputs, len(matrix)), rng)
-
-    def _supporters(self, reports: NDArray) -> NDArray:
-        """Return the number of reports that support each value, for one with `_supports`."""
-        raise NotImplementedError
-
-    def _estimate(self, reports: NDArray) -> FloatArray:
-        """Return the estimate of `estimate`. By default it is the best linear one, equal shares."""
-        matrix = self._channel_matrix()
-        columns = checked_values("reports", reports, matrix.shape[1])
-        counts = np.bincount(columns, minlength=matrix.shape[1])
-        best = accuracy.best_linear(matrix, accuracy.uniform(len(matrix)))
-        return np.asarray(best @ counts / columns.size)
-
-    def _variances(self, frequencies: ArrayLike | None = None) -> Spread:
-        """Return the variances of an estimate from one report, by supports or by the matrix."""
-        supports = self._supports()
-        if supports is not None:
-            return supports.spread
-        return accuracy.of_matrix(self._channel_matrix(), frequencies)
-
-    def _supports(self) -> Supports | None:
-        """Return the supports of a mechanism whose reports only support values; else None."""
-        return None
-
-    def _channel_matrix(self) -> NDArray[np.float64]:
-        """Return the probabilities R(x)(y); raise ValueError for a mechanism without a matrix."""
-        if not hasattr(self, "matrix"):
-            raise ValueError(
-                f"{self.label} has no estimator that is known here: it has neither a matrix() of "
-                "probabilities nor an error() of its own"
-            )
-        return np.asarray(self.matrix())
-
     def known_datasets(self) -> dict[str, Decomposition]:
         """Return `dataset_pairs` and the datasets of `crowds`: all others hold one input.
 
@@ -410,15 +265,6 @@ class Randomizer(ABC):
             if crowd.attained:
                 pairs = {**pairs, **crowd.datasets(), **pairs}
         return pairs
-
-
-def refuse_frequencies(randomizer: Randomizer, frequencies: ArrayLike | None) -> None:
-    """Raise ValueError if a mechanism of numbers gets frequencies."""
-    if frequencies is not None:
-        raise ValueError(
-            f"frequencies must be left out of {randomizer.label}, which estimates a mean of "
-            f"numbers, got {frequencies!r}"
-        )
 
 
 def single_blanket(blankets: Mapping[str, Decomposition]) -> Decomposition:

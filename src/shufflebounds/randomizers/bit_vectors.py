@@ -18,8 +18,9 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Supports
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, Supports
+from shufflebounds.estimation.sampling import required
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
     DomainRandomizer,
@@ -35,7 +36,6 @@ from shufflebounds.randomizers.probabilities import (
     exact_probability,
     odds_ratio,
 )
-from shufflebounds.randomizers.sampling import required
 
 # Largest exponent x at which the probability e^{−x} that further bits are all 1 counts in a crowd.
 # Its rounding error grows with x, and 4·10⁻¹⁸ changes no answer.

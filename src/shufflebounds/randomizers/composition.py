@@ -21,9 +21,10 @@ from shufflebounds.core.products import (
     component_gap,
     merge_rows,
 )
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import Error, Spread
-from shufflebounds.randomizers.base import MAX_ENTRIES, Randomizer
+from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import Error, Spread
+from shufflebounds.randomizers.base import Randomizer
 
 
 class Composition(Randomizer):

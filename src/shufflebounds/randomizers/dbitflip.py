@@ -14,9 +14,10 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import SpreadOfShares, bits_of_sets, of_pure
-from shufflebounds.randomizers.base import MAX_ENTRIES, POWER_ERR, Randomizer, crowd_of_rows
+from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import SpreadOfShares, bits_of_sets, of_pure
+from shufflebounds.randomizers.base import POWER_ERR, Randomizer, crowd_of_rows
 
 # What a report says of a value: its bucket was not drawn, or its bit is 0 or 1.
 _NOT_DRAWN, _ZERO, _ONE = range(3)

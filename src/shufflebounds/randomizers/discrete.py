@@ -17,16 +17,18 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import (
+from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import (
     WORD,
     Spread,
     Supports,
     of_numbers,
 )
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.estimation.sampling import mean_of, required
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
-    MAX_ENTRIES,
     PRODUCT_ERR,
     DomainRandomizer,
     Randomizer,
@@ -34,14 +36,12 @@ from shufflebounds.randomizers.base import (
     five_point,
     from_channel,
     pairs_of_channel,
-    refuse_frequencies,
 )
 from shufflebounds.randomizers.probabilities import (
     Probability,
     eps0_of_ratio,
     exact_probability,
 )
-from shufflebounds.randomizers.sampling import mean_of, required
 
 
 @dataclass(frozen=True)

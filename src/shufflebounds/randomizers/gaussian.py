@@ -17,9 +17,10 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, U
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers
-from shufflebounds.randomizers.base import Randomizer, refuse_frequencies
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, SpreadOfNumbers, of_numbers
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.gaussian_cells import (
     GaussianCells,
     gaussian_cells,

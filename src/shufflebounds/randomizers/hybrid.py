@@ -14,9 +14,10 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
-from shufflebounds.randomizers.base import PRODUCT_ERR, from_channel, refuse_frequencies
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, Spread, of_numbers
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.randomizers.base import PRODUCT_ERR, from_channel
 from shufflebounds.randomizers.discrete import Duchi
 from shufflebounds.randomizers.matching import PATTERNS, MatchingRandomizer
 from shufflebounds.randomizers.windows import Piecewise

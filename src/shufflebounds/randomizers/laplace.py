@@ -18,9 +18,10 @@ from shufflebounds.core.datasets import Crowd, OtherInput
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
-from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer, refuse_frequencies
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, SpreadOfNumbers, of_numbers, of_rounded
+from shufflebounds.estimation.reporter import refuse_frequencies
+from shufflebounds.randomizers.base import CLOSED_FORM_ERR, Randomizer
 
 # Largest number of cells of `Laplace` on each side of 1/2.
 MAX_CELLS = 100_000

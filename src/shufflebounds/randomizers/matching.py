@@ -32,21 +32,21 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import (
+from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import (
     SpreadOfShares,
     Supports,
     bits_of_sets,
 )
+from shufflebounds.estimation.sampling import required
 from shufflebounds.randomizers.base import (
-    MAX_ENTRIES,
     PRODUCT_ERR,
     Randomizer,
     crowd_of_rows,
     five_point,
     pairs_of_channel,
 )
-from shufflebounds.randomizers.sampling import required
 
 # The eight matching patterns of a report: whether it matches x₁⁰, x₁¹ and another user's input.
 PATTERNS = tuple(itertools.product((True, False), repeat=3))

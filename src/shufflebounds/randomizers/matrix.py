@@ -25,9 +25,9 @@ from shufflebounds.core.products import (
     U,
     relative_gap,
 )
+from shufflebounds.core.validation import MAX_ENTRIES
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.randomizers.base import (
-    MAX_ENTRIES,
     POWER_ERR,
     STRONGER_CLONE,
     CoordinatePair,
@@ -36,13 +36,19 @@ from shufflebounds.randomizers.base import (
 )
 from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.joint import Joint
+from shufflebounds.randomizers.kinds import LabelledMatrix, PairKind
 
 # A name, the rows a, b and c, and the relative uncertainty of their entries.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
-Ordering = Callable[[Iterable[int], int], Iterable[tuple[int, ...]]]
 
-# Largest number of inputs, cubed, times outputs for which `crowds` lists every pair of inputs.
+# Largest number of masses in all laws of the crowds.
 _MAX_CROWDS_SIZE = 10**6
+# Largest number of inputs, cubed, times outputs for which `crowds` may have any number of kinds.
+_MAX_SIZE_OF_ALL_PAIRS = 10**6
+# Largest number of kinds of pairs of inputs of larger matrices, some ms each for every question.
+_MAX_KINDS = 100
+# Largest number of datasets for matrices of many inputs.
+_MAX_DATASETS = 2000
 # Largest number of inputs for which all datasets are tried.
 _MAX_INPUTS_OF_ALL_DATASETS = 16
 # Largest number of different pairs of inputs, times inputs (at most 16) and outputs, for which a
@@ -131,6 +137,22 @@ class MatrixRandomizer(Randomizer):
         """
         return single_blanket(self.blankets())
 
+    @cached_property
+    def _kinds(self) -> list[PairKind] | None:
+        """The kinds of pairs of inputs with their third inputs, None if they are too many."""
+        inputs, outputs = self._normalized.shape
+        has_any_number = inputs**3 * outputs <= _MAX_SIZE_OF_ALL_PAIRS
+        most = inputs**2 if has_any_number else _MAX_KINDS
+        return self._labelled.kinds(most, _MAX_CROWDS_SIZE)
+
+    @cached_property
+    def _labelled(self) -> LabelledMatrix:
+        """`_normalized` by numbers of its entries."""
+        labels, entries, _ = self._united
+        values = np.zeros(int(labels.max()) + 1)
+        values[labels.ravel()] = entries.ravel()
+        return LabelledMatrix(labels, values, self._rel_err)
+
     def blankets(self) -> dict[str, Decomposition]:
         """Return P(x₁⁰), P(x₁¹), inf_x P(x) of the pairs that may be the worst: ``0 against 3``.
 
@@ -152,13 +174,16 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _different_pairs(self) -> list[Pair]:
         """The blankets of all pairs of inputs, without exact repetitions."""
-        return _different_floats(self._pairs(itertools.combinations))
+        return _different_floats(self._pairs())
 
-    def _pairs(self, ordering: Ordering) -> Iterator[Pair]:
-        """Yield the blanket of each pair of inputs in the given ordering."""
+    def _pairs(self) -> Iterator[Pair]:
+        """Yield the blanket of a pair of inputs of each kind, or of all pairs."""
         matrix = self._normalized
+        pairs: Iterable[tuple[int, int]] = itertools.combinations(range(len(matrix)), 2)
+        if self._kinds:
+            pairs = (kind.pairs[0] for kind in self._kinds)
         sure = matrix.min(axis=0)
-        for x0, x1 in ordering(range(len(matrix)), 2):
+        for x0, x1 in pairs:
             yield f"{x0} against {x1}", matrix[x0], matrix[x1], sure, self._rel_err
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:
@@ -174,8 +199,8 @@ class MatrixRandomizer(Randomizer):
         matrix = self._normalized
         sure = matrix.min(axis=0)
         equal = ((f"{x} in both", row, row, sure, self._rel_err) for x, row in enumerate(matrix))
-        differing = self._pairs(itertools.permutations)
-        return _distinct_decompositions(differing, both_orders=True), _distinct_decompositions(
+        pairs = (pair for one_order in self._pairs() for pair in (one_order, _swapped(one_order)))
+        return _distinct_decompositions(pairs, both_orders=True), _distinct_decompositions(
             equal, both_orders=True
         )
 
@@ -194,7 +219,11 @@ class MatrixRandomizer(Randomizer):
 
     @cached_property
     def _promising_datasets(self) -> dict[str, Decomposition]:
-        """The datasets of the pairs of inputs whose blankets have the largest contrast."""
+        """The datasets of the largest Σ(a − b)²/R(x), or of pairs whose blankets have it."""
+        if self._kinds:
+            return _distinct_decompositions(
+                sorted(self._datasets(), key=_pair_contrast)[-_MAX_DATASETS:]
+            )
         count = max(1, _MAX_INPUTS_OF_ALL_DATASETS**3 // len(self.matrix()) // 2)
         if len(self._different_pairs) > _MAX_PAIRS:
             by_contrast = sorted(self._different_pairs, key=_pair_contrast)
@@ -207,27 +236,27 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _dataset_pairs(self) -> dict[str, Decomposition]:
         """The distinct datasets of all pairs of inputs."""
-        return _distinct_decompositions(
-            self._datasets(itertools.combinations(range(len(self.matrix())), 2))
-        )
+        return _distinct_decompositions(self._datasets())
 
-    def _datasets(self, pairs: Iterable[tuple[int, int]]) -> Iterator[Pair]:
-        """Yield the dataset pair of each of the pairs of inputs and each x₂."""
+    def _datasets(self, pairs: Iterable[tuple[int, int]] | None = None) -> Iterator[Pair]:
+        """Yield the dataset pairs of pairs of inputs and all x₂; by default, those of each kind."""
         matrix = self._normalized
-        for x0, x1 in pairs:
-            for x2, row in enumerate(matrix):
-                yield f"{x0} against {x1} among {x2}", matrix[x0], matrix[x1], row, self._rel_err
+        triples: Iterable[tuple[int, int, int]]
+        if pairs is None and self._kinds:
+            triples = (triple for kind in self._kinds for triple in kind.triples)
+        else:
+            pairs = pairs or itertools.combinations(range(len(matrix)), 2)
+            triples = ((*pair, x) for pair in pairs for x in range(len(matrix)))
+        for x0, x1, x in triples:
+            yield f"{x0} against {x1} among {x}", matrix[x0], matrix[x1], matrix[x], self._rel_err
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowds of all pairs of different inputs; none if they are too many.
 
-        A crowd stands for all pairs that differ from it in the order of outputs only, and an input
-        of another user for all that do.
+        A crowd stands for all pairs of one kind, and an input of another user for all whose triples
+        have one kind (`shufflebounds.randomizers.kinds`).
         """
-        matrix = self._normalized
-        if len(matrix) ** 3 * matrix.shape[1] > _MAX_CROWDS_SIZE:
-            return ()
-        return tuple(_distinct_crowds(self._united[0], matrix, self._rel_err))
+        return tuple(self._labelled.crowd(kind) for kind in self._kinds or ())
 
     @property
     def by_matrix(self) -> None:
@@ -284,43 +313,6 @@ def examined_matrix(mechanism: Randomizer, make: Callable[[], ArrayLike]) -> Ran
     return examined if size * inputs <= _MAX_EXAMINED_SIZE else None
 
 
-def _distinct_crowds(
-    labels: NDArray[np.int64], matrix: NDArray[np.float64], rel_err: float
-) -> Iterator[Crowd]:
-    """Yield a crowd for each kind of pairs of inputs, with one input of others of each kind.
-
-    `labels` are numbers of the entries of the matrix.
-
-    Bounds depend on an input x of another user only by how often which R(x₁⁰)(y), R(x₁¹)(y),
-    inf R(y) and R(x)(y) come together in an output y. So these counts are the kind of x.
-    """
-    count, sure = int(labels.max()) + 1, labels.min(axis=0)
-    pairs = list(itertools.permutations(range(len(matrix)), 2))
-    first, second = np.array(pairs).T
-    columns = (labels[first] * count + labels[second]) * count + sure
-    columns = np.unique(columns, return_inverse=True)[1].reshape(columns.shape)
-    kinds_of_pairs = {
-        pair: [np.sort(column * count + row).tobytes() for row in labels]
-        for pair, column in zip(pairs, columns, strict=True)
-    }
-    seen: set[frozenset[bytes]] = set()
-    for x0, x1 in itertools.combinations(range(len(matrix)), 2):
-        kinds = frozenset(kinds_of_pairs[x0, x1])
-        if kinds in seen or (labels[x0] == labels[x1]).all():
-            continue
-        reversed_kinds = frozenset(kinds_of_pairs[x1, x0])
-        seen |= {kinds, reversed_kinds}
-        inputs = {kind: x for x, kind in reversed([*enumerate(kinds_of_pairs[x0, x1])])}
-        yield Crowd.of_laws(
-            matrix[x0],
-            matrix[x1],
-            matrix.min(axis=0),
-            {str(x): matrix[x] for x in sorted(inputs.values())},
-            rel_err,
-            symmetric=kinds == reversed_kinds,
-        )
-
-
 def _united_entries(
     matrix: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
@@ -367,6 +359,12 @@ def _distinct_decompositions(
             distinct[name] = candidate
             names_by_sum.setdefault(place, []).append((name, masses))
     return dict(sorted(distinct.items(), key=lambda item: -_contrast(item[1])))
+
+
+def _swapped(pair: Pair) -> Pair:
+    """Return the blanket of a pair of inputs in reverse order."""
+    name, a, b, c, rel_err = pair
+    return " against ".join(reversed(name.split(" against "))), b, a, c, rel_err
 
 
 def _different_floats(pairs: Iterable[Pair]) -> list[Pair]:
@@ -466,8 +464,7 @@ class KFold(MatrixRandomizer):
 
         A user of the joint may hold one value k times, so its datasets include those of this.
         """
-        rows = self.randomizer.matrix()  # type: ignore[attr-defined]
-        if len(rows) ** 3 * rows.shape[1] ** self.k <= _MAX_CROWDS_SIZE:
+        if self._kinds is not None:
             return super().crowds()
         if missing_property(self.randomizer):
             return ()

@@ -13,7 +13,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers.accuracy import Spread
+from shufflebounds.estimation.accuracy import Spread
 from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
 from shufflebounds.randomizers.composition import (
     Composition,

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.documentation import shares_documentation
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Supports
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, Supports
+from shufflebounds.estimation.sampling import required
 from shufflebounds.randomizers.filters import FilterRandomizer
-from shufflebounds.randomizers.sampling import required
 
 
 class _Sketch(FilterRandomizer):

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
-from shufflebounds.randomizers import sampling
-from shufflebounds.randomizers.accuracy import WORD, Spread, of_numbers
-from shufflebounds.randomizers.base import refuse_frequencies
+from shufflebounds.estimation import sampling
+from shufflebounds.estimation.accuracy import WORD, Spread, of_numbers
+from shufflebounds.estimation.reporter import refuse_frequencies
 from shufflebounds.randomizers.matching import MatchingRandomizer
 
 

@@ -94,7 +94,7 @@ def test_answers_and_reports_speak_of_what_is_seen_alone(name, question, rounds,
     if name == "coordinate_sums":
         for wrong in ("shuffled", "shuffler", "every report", "arXiv 2504.07414"):
             assert wrong not in printed + text
-        assert "docs/aggregation.md, Theorem A" in text
+        assert "docs/proofs/aggregation.md, Theorem A" in text
         assert "how many users sent a one in each coordinate" in text
 
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 import shufflebounds as sb
 from shufflebounds.divergence.engine import divergence
-from shufflebounds.randomizers.accuracy import WORD
+from shufflebounds.estimation.accuracy import WORD
 
 DIGITS = 50
 

@@ -7,7 +7,7 @@ import pytest
 
 import shufflebounds as sb
 from reproduction.papers.wang2020 import Calibrations, claims, tables
-from shufflebounds.randomizers.accuracy import gaussian_noise
+from shufflebounds.estimation.accuracy import gaussian_noise
 
 N, K, DELTA = 602_325, 915, 1e-9
 

@@ -10,12 +10,12 @@ import pandas as pd
 from reproduction.papers.accuracy import BestMechanisms
 from reproduction.papers.pages import Page
 from reproduction.papers.tables import Context, TableCode
-from shufflebounds.bounds.ranking import Choice, choose
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import mechanism_look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
 from shufflebounds.curves.plotting.texts import number, three_digits
+from shufflebounds.questions.ranking import Choice, choose
 
 # Labels of mechanisms in maps, each with a first letter of its own; others have their own names.
 LABELS: Mapping[str, str] = {

@@ -18,15 +18,15 @@ import pandas as pd
 from reproduction.papers.pages import Page, Row
 from reproduction.papers.tables import Context, TableCode
 from reproduction.papers.wang2020 import Calibrations
-from shufflebounds.bounds.ranking import calibrated
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.curves.plotting.texts import number, three_digits
+from shufflebounds.estimation.accuracy import curator_mse
 from shufflebounds.protocols.base import Calibrated
 from shufflebounds.questions.answers import epsilon
-from shufflebounds.randomizers.accuracy import curator_mse
+from shufflebounds.questions.ranking import calibrated
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
 

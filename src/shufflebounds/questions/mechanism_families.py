@@ -12,10 +12,10 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
+from shufflebounds.estimation import accuracy
+from shufflebounds.estimation.accuracy import Spread, Supports
 from shufflebounds.protocols.base import Calibrated, MultiMessage
 from shufflebounds.protocols.messages import CheuZhilyaev, Dump
-from shufflebounds.randomizers import accuracy
-from shufflebounds.randomizers.accuracy import Spread, Supports
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.gaussian import MAX_SIGMA, MIN_SIGMA, Gaussian
 from shufflebounds.randomizers.registry import mechanism

@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from shufflebounds.bounds.mechanism_families import (
-    NO_FLIPS_EPS0,
-    MechanismFamily,
-    Task,
-    mechanism_families,
-)
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError, reached
 from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
+from shufflebounds.estimation.accuracy import Error
 from shufflebounds.protocols.base import Calibrated, MultiMessage
 from shufflebounds.questions.answers import epsilon
+from shufflebounds.questions.mechanism_families import (
+    NO_FLIPS_EPS0,
+    MechanismFamily,
+    Task,
+    mechanism_families,
+)
 from shufflebounds.questions.searches import largest_eps0
-from shufflebounds.randomizers.accuracy import Error
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.discrete import KRR
@@ -269,7 +269,7 @@ def choose(
 
     Notes
     -----
-    docs/accuracy.md has the formulas and says when not to trust a ranking.
+    docs/proofs/errors.md has the formulas, and docs/accuracy.md says when not to trust a ranking.
 
     Examples
     --------

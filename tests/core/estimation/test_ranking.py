@@ -10,14 +10,14 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
 
 import shufflebounds as sb
-from shufflebounds.bounds import ranking
-from shufflebounds.bounds.mechanism_families import Task, mechanism_families
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.core.enclosure import reached
 from shufflebounds.core.setting import Setting
+from shufflebounds.estimation import accuracy
 from shufflebounds.protocols import registry
 from shufflebounds.protocols.messages import Dump
-from shufflebounds.randomizers import accuracy
+from shufflebounds.questions import ranking
+from shufflebounds.questions.mechanism_families import Task, mechanism_families
 
 # Total error over that of the central Gaussian at δ = 10⁻⁸, from a program of its own: errors by
 # the formulas for supports, ε₀ by bisection of D(ε) of the mechanism.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.randomizers import sampling
+from shufflebounds.estimation import sampling
 
 # Mechanisms of values, at a report each of which several values and users may have.
 MECHANISMS = {

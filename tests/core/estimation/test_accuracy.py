@@ -11,8 +11,8 @@ from scipy.integrate import quad
 from scipy.special import expi
 
 import shufflebounds as sb
-from shufflebounds.bounds import mechanism_families
-from shufflebounds.randomizers import accuracy
+from shufflebounds.estimation import accuracy
+from shufflebounds.questions import mechanism_families
 
 EPS0 = [0.3, 2.0, 6.0]
 # Mechanisms of which a report supports the values that make it likeliest.

@@ -1,0 +1,1 @@
+"""What one does with reports: random reports, estimates, and their errors."""
