@@ -81,8 +81,8 @@ RATE = option(
 PART = option(
     "--part",
     str,
-    "A part of a joint or parallel: its share of eps0 (left out: equal ones) or its weight, its "
-    "mechanism and parameters, such as '0.5 krr k=10' or 'krr k=10 eps0=2'. Repeat it for each.",
+    "A part of a joint or parallel: its share of eps0 (left out: equal) or its weight, its "
+    "mechanism and parameters: '0.5 krr k=10' or 'krr k=10 eps0=2'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
