@@ -19,7 +19,7 @@ from shufflebounds._version import __version__
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.notes import large_delta_of, large_epsilon
-from shufflebounds.cli.options import OUTPUT, REPLY, command, option
+from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, option
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
@@ -60,7 +60,12 @@ METRICS = {
 
 
 @command(
-    click.Argument(["description"], type=click.Path(path_type=Path)),
+    Argument(
+        ["description"],
+        type=click.Path(path_type=Path),
+        metavar="DESCRIPTION",
+        meaning="A YAML or JSON file; docs/deployments.md explains its keys.",
+    ),
     option(
         "--days",
         click.Path(path_type=Path),
@@ -98,12 +103,12 @@ def account(
     claim: Path | None,
     output: Output,
 ) -> Reply:
-    """Which epsilon can a whole deployment claim: all reports, all days?
+    """Which epsilon can a whole deployment claim?
 
-    DESCRIPTION is a YAML or JSON file; docs/deployments.md explains its keys. Exit codes: 0; 1 with
-    --budget if epsilon is not shown to be within it; 2 for a mistake.
+    It counts all reports of all days. Exit codes: 0; 1 with --budget if epsilon is not shown to be
+    within it; 2 for a mistake.
 
-    Example: shufflebounds account deployment.yaml --days days.csv --delta 1e-8 --budget 0.1
+    Example: shufflebounds account deployment.yaml --delta 1e-8 --budget 0.1
     """
     delta = validation.delta(delta)
     _require_options(budget, running, form)

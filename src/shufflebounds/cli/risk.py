@@ -24,7 +24,7 @@ from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, REAL
+from shufflebounds.cli.values import FIGURE, SHARE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.questions.intervals import composed_pairs, has_affordable_suprema
@@ -126,7 +126,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     *("eps0", *USERS, "rounds", "also"),
     option(
         "--false-positives",
-        REAL,
+        SHARE,
         "A rate of false positives, 0 to 1; may be repeated.",
         multiple=True,
         metavar="P",
@@ -135,7 +135,6 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
-    rows={label(name): meaning for name, meaning in ROWS.items()} | COLUMN_MEANINGS,
 )
 def risk(
     deployment: Scenario,
@@ -148,14 +147,14 @@ def risk(
 
     You can claim the best proven bound. --rtol is about all others.
 
-    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5
+    Example: shufflebounds risk krr --k 10 --eps0 2 -n 1e5
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks(deployment, rtol)
     computed = {name: risk for name, risk in risks.items() if name != "best"}
     shortfall = _wide_advantage_error(computed, rtol)
     if plot is not None:
-        or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
+        or_value_error(plot, lambda: _draw_trade_off(risks, deployment, plot))
     table = _risk_table(risks, rates, deployment, output)
     covered = deployment.sample.covered
     whom = f" on {covered}; on others it may have more" if covered else ""
@@ -286,11 +285,17 @@ def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, 
     }
 
 
-def _draw_trade_off(risks: Mapping[str, Risk], title: str, path: Path) -> None:
-    from shufflebounds.curves.plotting import figures, sheets
+def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path) -> None:
+    from shufflebounds.curves.plotting import figures, looks, sheets
 
+    labels = {name: deployment.label(name) for name in risks}
     lines = [
-        sheets.TradeOffLine(label(name), name, each.false_negatives, opposite(safe_end(name)))
+        sheets.TradeOffLine(
+            labels[name],
+            looks.role(name, labels[name]),
+            each.false_negatives,
+            opposite(safe_end(name)),
+        )
         for name, each in risks.items()
     ]
-    figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)
+    figures.draw(sheets.of_trade_off(lines, deployment.title()), [path], titled=True)

@@ -90,7 +90,7 @@ def solve_eps0(
     deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the largest ε₀ that meets a target."""
-    deployment.require_open_eps0()
+    deployment.require_open_eps0("There is no eps0 to choose")
     width, rounds = rtol or EPS0_RTOL, deployment.times
     question = eps0_question(
         lambda eps0: replace(deployment, eps0=eps0).protocol,

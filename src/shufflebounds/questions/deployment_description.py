@@ -414,8 +414,8 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     is_memoized = answers == "memoized"
     if is_memoized != ("same_users" in entry):
         raise ValueError(
-            f"{place}same_users is missing: do the same users, all of them, report on every day? "
-            "true or false"
+            f"{place}same_users is missing: do exactly the same users report on every day? "
+            "(true or false)"
             if is_memoized
             else f"{place}same_users must be left out: answers are fresh"
         )
@@ -424,8 +424,8 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     )
     if (per_day > 1) != ("linked" in entry):
         raise ValueError(
-            f"{place}linked is missing: does anything show that the {per_day} answers of a day are "
-            "of one user? true or false"
+            f"{place}linked is missing: can anything link a user's {per_day} answers of a day? "
+            "(true or false)"
             if per_day > 1
             else f"{place}linked must be left out: there is one answer a day"
         )
@@ -436,7 +436,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     if mechanism.has_own_eps0 and "eps0" in entry:
         raise ValueError(f"{place}eps0 must be left out: {mechanism} has its own")
     if not mechanism.has_own_eps0 and "eps0" not in entry:
-        raise ValueError(f"{place}eps0 is missing: it is that of one answer")
+        raise ValueError(f"{place}eps0 is missing: give the eps0 of one answer")
     eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
     rate = float(_share(f"{place}rate", entry.get("rate", 1)))
     same_users = _truth(f"{place}same_users", entry.get("same_users", False))

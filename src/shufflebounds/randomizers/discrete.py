@@ -350,7 +350,7 @@ class Collision(Randomizer):
     hash_values
         l, number of hash values, s + 1 to 2⁵³.
     domain_size
-        Number of items in the world, at least s; None stands for many. Only estimates of them all
+        Number of items in the domain, at least s; None stands for many. Only estimates of them all
         depend on it.
 
     Notes

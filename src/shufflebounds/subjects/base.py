@@ -175,7 +175,7 @@ class Shuffle(NamedTuple):
 class Subject(ABC):
     """What users send in a round. A new subject defines `shuffles`; all else has a default.
 
-    ``eps0`` is ε₀ of all that a user sends in a round (natural log), or None.
+    ``eps0`` is ε₀ of everything a user sends in a round (natural log), or None.
     """
 
     eps0: float | None

@@ -168,8 +168,12 @@ def test_probabilities_are_options(options, made):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("krr", "--k", "4", "--random", "0.1", "--eps0", "2"), "--eps0 must be left out: 4-RR"),
-        (("krr", "--k", "4", "--random", "1.5"), "random must be a probability above 0 and below"),
+        (
+            ("krr", "--k", "4", "--random", "0.1", "--eps0", "2"),
+            "--eps0 must be left out: --k, --random set the noise",
+        ),
+        (("krr", "--k", "4", "--random", "5"), "it must be from 0 to 1, got 5; for 5 % write 0.05"),
+        (("krr", "--k", "4", "--random", "0"), "random must be a probability above 0 and below"),
         (("krr", "--k", "4", "--random", "1/0"), "random must be a probability above 0 and below"),
         (("unary", "--p", ".25", "--q", ".75"), "q must be below p, got p = 0.25 and q = 0.75"),
         (("unary", "--p", ".75"), "q is missing; unary needs: p, q"),

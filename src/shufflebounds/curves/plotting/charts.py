@@ -27,7 +27,12 @@ from shufflebounds.curves.plotting.descriptions import alternative_text, lines_w
 from shufflebounds.curves.plotting.figures import figure
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
+from shufflebounds.curves.plotting.names import (
+    mean_height,
+    place_of_end,
+    spread,
+    with_arrow,
+)
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
 from shufflebounds.curves.plotting.texts import join_relations, number, plain, three_digits, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
@@ -265,12 +270,13 @@ def _name_places(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict
     visible = {line.label for view in row for line, curve in view.lines if view.shows(curve)} - {""}
     shown_y = _shown_y(view, row, sheet)
     limits = float(shown_y.min()), float(shown_y.max())
-    # Of lines that share a name, the first.
-    lines = {
-        line.label: (curve, name)
-        for line, curve, name in reversed(list(lines_with_names(view)))
-        if line.label in visible
-    }
+    # At one place, the name of the line that is higher elsewhere comes last, above the others.
+    lines: dict[str, tuple[Drawn, str]] = {}
+    for line, curve, name in sorted(
+        lines_with_names(view), key=lambda entry: mean_height(entry[1].y, is_log=view.y_log)
+    ):
+        if line.label in visible:
+            lines.setdefault(line.label, (curve, name))
     ends = [place_of_end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
     texts = [
         wrapped(with_arrow(plain(label), place), NAME_WIDTH)

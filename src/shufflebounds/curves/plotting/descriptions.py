@@ -6,7 +6,7 @@ All of them are made of the configuration's values and of what is drawn.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -110,10 +110,12 @@ def panel_text(view: View, title: str) -> str:
     return f"{title}, {view.y_label} at the right end: {'; '.join(ends)}."
 
 
-def markdown(sheet: Sheet, caption: str) -> str:
-    """Return the title, the caption and the alternative text."""
+def markdown(sheet: Sheet, caption: str, checks: Sequence[str] = ()) -> str:
+    """Return the title, the caption, the alternative text, and the checks of the title."""
+    checked = f"\n\nThe title was checked: {'; '.join(checks)}." if checks else ""
     source = f"{plain(sheet.source)}\n\n" if sheet.source else ""
-    return f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}\n"
+    text = f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}"
+    return f"{text}{checked}\n"
 
 
 def latex(sheet: Sheet, caption: str) -> str:

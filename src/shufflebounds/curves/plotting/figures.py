@@ -31,7 +31,12 @@ from shufflebounds.core import validation
 from shufflebounds.curves.files import write_bytes
 from shufflebounds.curves.plotting.layout import USUAL_PRINT, Print
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
+from shufflebounds.curves.plotting.names import (
+    mean_height,
+    place_of_end,
+    spread,
+    with_arrow,
+)
 from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
 from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
@@ -69,6 +74,8 @@ SHORT_NAME = 20
 NAME_HEIGHT = 1.3 * SMALL_FONT_SIZE
 # Points between a panel, or the names above it, and its title.
 TITLE_PAD = 6.0
+# Opacity of what is between both ends of a wide enclosure.
+SHADE = 0.25
 # Colours of a PNG file: lines and their edges need no more.
 PNG_COLORS = 128
 
@@ -318,6 +325,7 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
     if view.band:
         ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
+        _shade(ax, view, curve, line.look.color)
         ax.plot(
             curve.x,
             curve.y,
@@ -331,10 +339,20 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
         )
     if view.is_ratio:
         ax.axhline(1.0, color=UNIT, linewidth=0.8, zorder=0.9)
+    for y in view.least_y():
+        ax.axhline(y, alpha=0.0)
     if view.x_limits:
         ax.set_xlim(view.x_limits)
     if view.y_limits:
         ax.set_ylim(view.y_limits)
+
+
+def _shade(ax: Axes, view: View, curve: Drawn, color: str) -> None:
+    """Shade the enclosures of a curve if they are visibly wide; the axis makes no room for them."""
+    if ends := view.wide_ends(curve):
+        limits = ax.dataLim.frozen()
+        ax.fill_between(curve.x, *ends, color=color, alpha=SHADE, linewidth=0.0, zorder=0.8)
+        ax.dataLim.set(limits)
 
 
 def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool = False) -> None:
@@ -355,8 +373,12 @@ def _keys(sheet: Sheet) -> dict[int, list[list[str]]]:
     keys: dict[int, list[list[str]]] = {}
     named: set[str] = {""}
     for i, [view] in enumerate(sheet.rows):
-        ends = {line.label: _last(curve) for line, curve in view.lines[::-1] if view.shows(curve)}
-        names = sorted(ends.keys() - named, key=lambda label: -ends[label])
+        ends = {
+            line.label: (float(f"{_last(curve):.4g}"), mean_height(curve.y, is_log=view.y_log))
+            for line, curve in view.lines[::-1]
+            if view.shows(curve)
+        }
+        names = sorted(ends.keys() - named, key=lambda label: ends[label], reverse=True)
         named.update(names)
         columns = 2 if max(map(len, map(plain, names)), default=0) <= SHORT_NAME else 1
         if names:
@@ -420,7 +442,10 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
     visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
     is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
     names: dict[str, tuple[Text, Line2D, float]] = {}
-    for line, curve in views[-1].lines:
+    # At one place, the name of the line that is higher elsewhere comes last, above the others.
+    for line, curve in sorted(
+        views[-1].lines, key=lambda entry: mean_height(entry[1].y, is_log=is_log)
+    ):
         if not line.label or line.label not in visible or line.label in names:
             continue
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}

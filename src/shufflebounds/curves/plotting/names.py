@@ -30,6 +30,17 @@ def place_of_end(y: FloatArray, limits: tuple[float, float], *, is_log: bool) ->
     return float(1.0 + left if shares[-1] > 0.5 else -left)
 
 
+def mean_height(y: FloatArray, *, is_log: bool) -> float:
+    """Return the mean of what an axis can show of a line, for a sequence of lines; −∞ if nothing.
+
+    It decides which of two names stands above the other where both lines end at one place.
+    """
+    points = y[np.isfinite(y) & ((y > 0.0) | (not is_log))]
+    if not points.size:
+        return -np.inf
+    return float(np.mean(np.log(points) if is_log else points))
+
+
 def with_arrow(name: str, place: float) -> str:
     """Return a name with an arrow behind it if its line has left the panel."""
     arrow = "↑" * (place > 1.0) + "↓" * (place < 0.0)
