@@ -284,7 +284,16 @@ def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, 
 
 def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, looks, sheets
+    from shufflebounds.curves.plotting.texts import equations
 
+    setting = {} if deployment.eps0 is None else {"eps0": deployment.eps0}
+    heading = [
+        deployment.sent.label(deployment.setting()),
+        *equations(setting),
+        deployment.users_text,
+        deployment.rounds_text,
+        deployment.sample.relation.short,
+    ]
     labels = {name: deployment.label(name) for name in risks}
     lines = [
         sheets.TradeOffLine(
@@ -295,4 +304,5 @@ def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path)
         )
         for name, each in risks.items()
     ]
-    figures.draw(sheets.of_trade_off(lines, deployment.title()), [path], titled=True)
+    title = ", ".join(filter(None, heading))
+    figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

@@ -115,6 +115,14 @@ def solve_users(
     return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
 
 
+def users_for_error(deployment: Scenario, error: float) -> int:
+    """Return the fewest users for a standard error, with those who collude or drop out."""
+    if not deployment.sends_reports:
+        raise ValueError("--error needs a mechanism: the errors of protocols are not known")
+    users = deployment.randomizer.users_for_error(error)
+    return registered_users(users, deployment.colluding, deployment.dropout)
+
+
 def _of_registered(answer: Answer, deployment: Scenario) -> Answer:
     """Return an answer on the users who provide cover as one on all users."""
     ends = (

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
-from shufflebounds.core.relation import common_relation
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -460,7 +460,7 @@ def _mechanism(content: Any) -> Description:
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
     if entry.get("type") == RandomAllocation.NAME:
-        common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+        common_relation("a deployment", [Randomizer.relation, Relation.ADD_OR_REMOVE])
     return parse(entry)
 
 
