@@ -216,7 +216,7 @@ def group_supremum(
         return alone
     errors = OverflowError, ZeroDivisionError, np.linalg.LinAlgError
     with np.errstate(all="ignore"), contextlib.suppress(*errors):
-        spend(5e6)
+        spend(2e6)
         limit = math.log(hopeless) if hopeless < 1.0 else 0.0
         best: BlockBound | None = None
         for groups in _nested_groups(crowd, counts):

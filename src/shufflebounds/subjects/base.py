@@ -62,10 +62,11 @@ class Source:
     for all crowds if those are too many for several rounds.
 
     ``eps0`` is ε₀ of the message (natural log), None if there is none. Sources with one ``key`` are
-    equal.
+    equal. ``relative_work`` compares the work of the bound for all datasets with the usual one.
     """
 
     key: Hashable
+    relative_work: float = 1.0
     eps0: float | None = None
     blankets: Mapping[str, Decomposition]
     datasets: Mapping[str, Decomposition]
@@ -92,6 +93,10 @@ class Source:
             Whether the draws are one of several rounds, for which few pairs of datasets are used.
         """
         return None
+
+    def users(self, draws: int) -> int:
+        """Return how many users provide cover for each other if there are so many draws."""
+        return draws
 
     @property
     def has_datasets(self) -> bool:
