@@ -16,6 +16,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.progress import progress
 from shufflebounds.estimation.accuracy import Error
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.training import PoissonSampling, ShuffledBatches
 from shufflebounds.questions.accountant import ShuffleAccountant
 from shufflebounds.questions.answers import (
     MechanismBounds,
@@ -141,6 +142,7 @@ __all__ = [
     "MetricLaplace",
     "Parallel",
     "Piecewise",
+    "PoissonSampling",
     "PrecisionError",
     "PrivSet",
     "PrivUnit",
@@ -148,6 +150,7 @@ __all__ = [
     "Randomizer",
     "Ranking",
     "ShuffleAccountant",
+    "ShuffledBatches",
     "Subsampled",
     "Subset",
     "UnaryEncoding",

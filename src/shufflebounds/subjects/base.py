@@ -98,6 +98,10 @@ class Source:
         """Return how many users provide cover for each other if there are so many draws."""
         return draws
 
+    def members(self, draws: int) -> int:
+        """Return how many of so many draws are messages of users who may be the victim."""
+        return draws
+
     @property
     def has_datasets(self) -> bool:
         """Whether pairs of datasets are known."""
@@ -228,6 +232,10 @@ class Subject(ABC):
     @abstractmethod
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
         """Return the shuffles of a round of n users who follow the protocol."""
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
+        """Return the shuffles of so many rounds of n users; by default, each round is a new one."""
+        return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
 
     @property
     def is_made_for_delta(self) -> bool:

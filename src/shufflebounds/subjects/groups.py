@@ -115,6 +115,10 @@ class GroupSource(Source):
         """See `Source`."""
         return min(sum(self.sizes(draws, i)) for i in self.victims)
 
+    def members(self, draws: int) -> int:
+        """See `Source`."""
+        return min(self.sizes(draws, i)[i] for i in self.victims)
+
     @cached_property
     def group_crowds(self) -> dict[int, tuple[GroupCrowd, ...]]:
         """The crowds of a victim of each of the groups."""
