@@ -234,7 +234,22 @@ class Subject(ABC):
         """Return the shuffles of a round of n users who follow the protocol."""
 
     def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
-        """Return the shuffles of so many rounds of n users; by default, each round is a new one."""
+        """Return the shuffles of so many rounds of n users; by default, each round is a new one.
+
+        Parameters
+        ----------
+        n
+            The number of users.
+        rounds
+            The number of rounds.
+        aim
+            What bounds are made for.
+
+        Returns
+        -------
+        sequence of Shuffle
+            The shuffles of all rounds.
+        """
         return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
 
     @property
