@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -18,10 +19,10 @@ from shufflebounds.cli.options import (
     option,
     optional,
 )
-from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
+from shufflebounds.cli.parameters import TRAINING, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.cli.values import REAL, SHARE, WHOLE, SenderName
+from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
@@ -78,7 +79,7 @@ PART = option(
     str,
     "A part of joint (a user sends one report of each part together) or of parallel (each user "
     "draws one --part at random for each report): its share of eps0 or its weight, its mechanism "
-    "and parameters, such as '0.5 krr k=10'. Repeat it for each.",
+    "and parameters, '0.5 krr k=10' or 'krr k=10 eps0=2'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -98,9 +99,7 @@ def question(
     offered = [*protocols(), TRAINING] if training else protocols()
     listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
     owners = [*registry.mechanism_names(), *offered]
-    own_options = {
-        name: parameter for owner in owners for name, parameter in parameters(owner).items()
-    }
+    own_options = _options_of(owners)
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
@@ -130,6 +129,16 @@ def question(
         )(ask)
 
     return decorate
+
+
+def _options_of(owners: Iterable[str]) -> dict[str, type]:
+    """Return the types of the parameters of all owners by name; text where they differ."""
+    types: dict[str, type] = {}
+    for owner in owners:
+        for name, parameter in parameters(owner).items():
+            known = types.setdefault(name, parameter.type)
+            types[name] = known if known is parameter.type else str
+    return types
 
 
 def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -228,6 +237,8 @@ def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str,
     takes, content = parameters(name), {"type": name}
     for key, value in pairs:
         known = SYNONYMS[key] if SYNONYMS.get(key) in takes else key
+        if known in takes and isinstance(value, str):
+            value = _option_type(takes[known].type).convert(value, None, None)
         if known in content:
             raise ValueError(
                 f"{flag(known)} of {name} is given twice; --k and --domain-size mean the same"
@@ -259,23 +270,20 @@ def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> di
         pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
     except ValueError:
         raise ValueError(f"{flag_} must be {form}, got {text!r}") from None
-    if "eps0" in dict(pairs):
+    if flag_ == "--versus" and "eps0" in dict(pairs):
         raise ValueError(f"{flag_} {text!r}: eps0 must be left out: it follows from --eps0")
     if flag_ == "--versus" and name.lower() == ANY:
         raise ValueError(f"{flag_} {text!r}: any is not a mechanism; see --bound stronger_clone")
     try:
-        content = _mechanism_content(name.lower(), pairs)
-        takes = parameters(name.lower())
-        for key in content.keys() & takes.keys():
-            content[key] = _option_type(takes[key]).convert(content[key], None, None)
-        return parse(content).plain()
+        own_eps0 = {key: REAL.convert(x, None, None) for key, x in pairs if key == "eps0"}
+        return parse(_mechanism_content(name.lower(), pairs) | own_eps0).plain()
     except click.ClickException as error:
         raise ValueError(f"{flag_} {text!r}: {error.message}") from None
     except ValueError as error:
         raise ValueError(f"{flag_} {text!r}: {error}") from None
 
 
-def _option_type(parameter: Parameter) -> click.ParamType:
-    """Return the type of the option."""
-    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
-    return types.get(parameter.type, click.STRING)
+def _option_type(type_: type) -> click.ParamType:
+    """Return the type of the option of a parameter."""
+    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL, Fraction: PROBABILITY}
+    return types.get(type_, click.STRING)

@@ -581,7 +581,13 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert list(listed) == [*registry.mechanism_names(), "any"]
     told = "number of values, at least 2"
     assert listed["krr"]["parameters"] == {
-        "k": {"type": "int", "required": True, "default": None, "help": told}
+        "k": {"type": "int", "required": True, "default": None, "help": told},
+        "random": {
+            "type": "Fraction",
+            "required": False,
+            "default": None,
+            "help": sb.KRR.PROBABILITIES["random"],
+        },
     }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
     # One row each, with the names of its parameters; those that are optional in brackets. Names
@@ -617,13 +623,15 @@ def test_protocols_are_explained_like_mechanisms():
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     """Values are the examples of the fields or, if a field has none, fit its type."""
     fields = {field.name: field.metadata for field in dataclasses.fields(registry.mechanism(name))}
+    values = {int: 5, float: 0.25, Fraction: 0.25}
     own = {
-        parameter: fields[parameter].get("example", {int: 5, float: 0.25}.get(entry.type))
+        parameter: fields[parameter].get("example", values.get(entry.type))
         for parameter, entry in parameters(name).items()
+        if parameter in fields  # others take the place of ε₀
     }
     given = [part for name in own for part in (flag(name), str(own[name]))]
-    # The noise of a Gaussian report fixes ε₀.
-    eps0 = () if name == "gaussian" else ("--eps0", "1")
+    # The noise of a Gaussian report fixes ε₀, and so do the probabilities of a survey.
+    eps0 = () if name in ("gaussian", "survey") else ("--eps0", "1")
     options = ("--mechanism", name, *given, *eps0, "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own
 
