@@ -214,7 +214,7 @@ class View:
 
         An axis of ratios shows smaller differences.
         """
-        rtol = (2.0 if self.is_ratio else 10.0) * self.rtol
+        rtol = min((2.0 if self.is_ratio else 10.0) * self.rtol, USUAL_RTOL)
         for other_line, other in self.lines:
             is_above = height(other_line, other) > height(line, curve)
             if other_line.label == line.label or not is_above or other.y.size != curve.y.size:
