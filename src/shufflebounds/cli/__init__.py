@@ -47,6 +47,8 @@ OTHER_NAMES = {
     "--epsilon": "--eps",
     "--epsilon0": "--eps0",
     "--users": "--n",
+    "-n": "--n",
+    "-m": "--mechanism",
     "--days": "--rounds",
     "--values": "--k",
     "--domain": "--k",
@@ -162,8 +164,8 @@ def _usage_sentence(error: click.UsageError) -> str:
         message += " `shufflebounds -h` lists the commands."
     if "extra argument" in message:
         assert error.ctx is not None
-        flags = (x.opts[-1] for x in error.ctx.command.params if x.opts[0].startswith("-"))
-        message += f"; every option has a name, such as {next(flags)}"
+        shown = (x for x in error.ctx.command.params if getattr(x, "hidden", True) is False)
+        message += f"; every option has a name, such as {next(shown).opts[-1]}"
     return message
 
 

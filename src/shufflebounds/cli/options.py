@@ -241,7 +241,9 @@ OPTIONS: Mapping[str, Option] = {
         metavar="N:T",
         section=SENT,
     ),
-    "json": option("--json as_json", bool, "Print one JSON object, all digits.", section=OUTPUT),
+    "json": option(
+        "--json as_json", bool, "Print JSON, in which numbers keep all digits.", section=OUTPUT
+    ),
     "explain": option(
         "--explain", bool, "Explain rows and columns, and state the assumptions.", section=OUTPUT
     ),
@@ -288,9 +290,11 @@ def command(
             if reply.exit_code:
                 click.get_current_context().exit(reply.exit_code)
 
+        listed = [OPTIONS[each] if isinstance(each, str) else each for each in options]
         return Command(
             name or answer.__name__,
-            params=[OPTIONS[each] if isinstance(each, str) else each for each in options],
+            params=listed,
+            no_args_is_help=any(each.required for each in listed),
             callback=run,
             help=help or answer.__doc__,
             owners=owners,

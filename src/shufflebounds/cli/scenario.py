@@ -179,7 +179,8 @@ class Scenario:
         if not self.has_own_eps0:
             return
         options = parameters(self.mechanism.type)
-        named = [x for x in options if options[x].is_required or not self.sends_reports]
+        given = dict(getattr(self.mechanism, "parameters", ()))
+        named = [x for x in options if x in given or not self.sends_reports]
         setters = ", ".join(map(flag, named)) or "its parts"
         verb = "sets" if len(named) == 1 else "set"
         raise ValueError(f"{mistake}: {setters} {verb} the noise of {self.mechanism.type}")

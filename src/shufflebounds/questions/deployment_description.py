@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
-from shufflebounds.core.relation import common_relation
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -414,7 +414,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     is_memoized = answers == "memoized"
     if is_memoized != ("same_users" in entry):
         raise ValueError(
-            f"{place}same_users is missing: do exactly the same users report on every day? "
+            f"{place}same_users is missing: do exactly the same users report every day? "
             "(true or false)"
             if is_memoized
             else f"{place}same_users must be left out: answers are fresh"
@@ -460,7 +460,7 @@ def _mechanism(content: Any) -> Description:
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
     if entry.get("type") == RandomAllocation.NAME:
-        common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+        common_relation("a deployment", [Randomizer.relation, Relation.ADD_OR_REMOVE])
     return parse(entry)
 
 
@@ -490,6 +490,11 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
 
 def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
     """Raise ValueError unless the mapping has these keys, of which some are optional."""
+    for key in content:
+        if key not in keys:
+            guess = validation.likely(key, keys)
+            hint = f"did you mean {guess}?" if guess else f"the keys are {', '.join(keys)}"
+            raise ValueError(f"unknown key '{place}{key}'; {hint}")
     require_keys(place, kind, content, list(keys), [key for key in keys if keys[key]])
 
 
