@@ -16,6 +16,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.progress import progress
 from shufflebounds.estimation.accuracy import Error
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.training import PoissonSampling, ShuffledBatches
 from shufflebounds.questions.accountant import ShuffleAccountant
 from shufflebounds.questions.answers import (
     MechanismBounds,
@@ -60,6 +61,7 @@ from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.sketches import CMS, HCMS
 from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
+from shufflebounds.subjects.groups import Groups
 
 if TYPE_CHECKING:
     from shufflebounds.curves.curve import Curve
@@ -137,6 +139,7 @@ __all__ = [
     "Enclosures",
     "Error",
     "Gaussian",
+    "Groups",
     "HadamardBlocks",
     "HadamardResponse",
     "Hybrid",
@@ -149,6 +152,7 @@ __all__ = [
     "MetricLaplace",
     "Parallel",
     "Piecewise",
+    "PoissonSampling",
     "PrecisionError",
     "PrivSet",
     "PrivUnit",
@@ -156,6 +160,7 @@ __all__ = [
     "Randomizer",
     "Ranking",
     "ShuffleAccountant",
+    "ShuffledBatches",
     "Subsampled",
     "Subset",
     "Survey",

@@ -21,5 +21,5 @@ with job.running(snakemake) as given:
     figures.draw(sheet, pictures, source=given.params.digest, style=paper.style)
     text = descriptions.markdown(sheet, caption, list(map(str, checks)))
     write_text(text, given.output.caption)
-    write_text(descriptions.latex(sheet, caption), given.output.latex)
+    write_text(descriptions.latex(sheet, caption, paper.style), given.output.latex)
     write_text(json.dumps(charts.chart(sheet, caption)), given.output.chart)

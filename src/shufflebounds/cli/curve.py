@@ -74,7 +74,7 @@ MAX_ROWS = 11
         "stronger_clone]",
         multiple=True,
     ),
-    rtol_option(f"{USUAL_RTOL:.0e}"),
+    rtol_option("1e-4"),
     option(
         "--versus",
         str,

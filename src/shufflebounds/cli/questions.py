@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -27,15 +28,16 @@ from shufflebounds.cli.notes import (
     without_shuffler,
     without_shuffler_at,
 )
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, optional, rtol_option
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.training import training_reply
-from shufflebounds.cli.values import Target
+from shufflebounds.cli.values import REAL, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
+from shufflebounds.core.words import counted
 from shufflebounds.questions.training import Training
 
 
@@ -200,7 +202,7 @@ epsilon = Question(
             section=OUTPUT,
         ),
     ),
-    solve=solutions.solve_epsilon,
+    solve=partial(solutions.solve_divergence, "epsilon"),
     target=("delta",),
     wording="delta = {delta!r}",
     column=f"epsilon (natural{KEPT_SPACE}log)",
@@ -223,7 +225,7 @@ delta = Question(
         *("eps0", *USERS, "eps", "rounds", "also"),
         rtol_option("1e-4 for one round, else 0.05; for training 0.02 and 0.1"),
     ),
-    solve=solutions.solve_delta,
+    solve=partial(solutions.solve_divergence, "delta"),
     target=("eps",),
     wording="epsilon = {eps!r} (natural log)",
     column="delta (probability)",
@@ -241,7 +243,7 @@ renyi = Question(
     Example: shufflebounds renyi krr --k 10 --eps0 4 -n 1e5 --order 16
     """,
     options=("eps0", *USERS, "order", "rounds", rtol_option("2e-3")),
-    solve=solutions.solve_renyi,
+    solve=partial(solutions.solve_divergence, "renyi"),
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
@@ -290,17 +292,68 @@ eps0 = Question(
     safe="lower",
 ).command()
 
-users = Question(
+
+class UsersQuestion(Question):
+    """The question for users, who may have to be enough for the error of an estimate, too."""
+
+    def reply(self, deployment: Scenario, output: Output, **given: Any) -> Reply:
+        """See `Question`."""
+        error = given.pop("error")
+        missing = [name for name in self.target if given[name] is None]
+        if missing and (error is None or len(missing) < len(self.target)):
+            raise ValueError(f"Missing option '--{missing[0]}'.")
+        if error is None:
+            return super().reply(deployment, output, **given)
+        users = solutions.users_for_error(deployment, error)
+        claim = f"A standard error of {error!r} needs {counted(users, 'user')}."
+        if missing:
+            reply = Reply(
+                title=deployment.title(f"standard error {error!r}"),
+                facts=deployment.facts(),
+                claim=[claim],
+                fallback=self._without_shuffler(deployment, users, None, ""),
+                notes=notes_on(deployment),
+                warnings=warnings(deployment),
+                deployment=deployment,
+            )
+        else:
+            reply = super().reply(deployment, output, **given)
+        assert isinstance(reply.facts, Mapping)
+        facts = {**reply.facts, "standard_error": error, "users_for_error": users}
+        return replace(
+            reply,
+            facts=facts,
+            claim=list(dict.fromkeys([*reply.claim, claim])),
+            notes=[*reply.notes, ERROR_NOTE],
+        )
+
+
+ERROR_NOTE = (
+    "The standard error is that of the share of users with a value, the root mean square over all "
+    "values, or of the mean of numbers: of the worst data, and of the worst part if there are "
+    "several. `shufflebounds choose` finds the mechanism with the smallest error."
+)
+
+users = UsersQuestion(
     name="users",
-    help="""How many users are enough for a target?
+    help="""How many users are enough for a target, or for an error?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact if possible.
+    Numbers of users are exact if possible. --error alone asks how many an estimate needs.
 
     Example: shufflebounds users krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
     options=(
-        *("eps0", "eps", "delta", "colluding", "dropout", "rounds"),
+        "eps0",
+        *optional("eps", "delta"),
+        option(
+            "--error",
+            REAL,
+            "Largest standard error of the share of users with a value, such as 0.01, or of the "
+            "mean of numbers; with or without a target.",
+            metavar="SE",
+        ),
+        *("colluding", "dropout", "rounds"),
         rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
     ),
     solve=solutions.solve_users,

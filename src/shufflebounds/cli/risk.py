@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import seen_pairs
 from shufflebounds.cli.answers import (
     PAIR_BOUNDS,
-    End,
     label,
     opposite,
     safe_end,
@@ -247,28 +247,25 @@ def _risk_table(
     risks: Mapping[str, Risk], rates: Sequence[float], deployment: Scenario, output: Output
 ) -> Table:
     """Return a row for each bound, with the ends that are on the safe side."""
-    ends = {name: (safe_end(name), opposite(safe_end(name))) for name in risks}
+
+    def column(quantity: Callable[[Risk], Enclosure], *, is_smaller_worse: bool) -> list[str]:
+        ends = {name: safe_end(name, "lower" if is_smaller_worse else "upper") for name in risks}
+        return [
+            output.text(getattr(quantity(risks[name]), end), up=end == "upper")
+            for name, end in ends.items()
+        ]
+
     return {
         "": [deployment.label(name) for name in risks],
-        "advantage": [
-            _rounded_end(each.advantage(), ends[name][0], output) for name, each in risks.items()
-        ],
-        "right guess": [
-            _rounded_end(each.right_guess(), ends[name][0], output) for name, each in risks.items()
-        ],
+        "advantage": column(Risk.advantage, is_smaller_worse=False),
+        "right guess": column(Risk.right_guess, is_smaller_worse=False),
         **{
-            f"false negatives at {rate:g}": [
-                _rounded_end(each.false_negatives(rate), ends[name][1], output)
-                for name, each in risks.items()
-            ]
+            f"false negatives at {rate:g}": column(
+                partial(Risk.false_negatives, rate=rate), is_smaller_worse=True
+            )
             for rate in rates
         },
     }
-
-
-def _rounded_end(enclosure: Enclosure, end: End, output: Output) -> str:
-    """Return an end of an enclosure, rounded outward."""
-    return output.text(getattr(enclosure, end), up=end == "upper")
 
 
 def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
@@ -287,7 +284,16 @@ def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, 
 
 def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path) -> None:
     from shufflebounds.curves.plotting import figures, looks, sheets
+    from shufflebounds.curves.plotting.texts import equations
 
+    setting = {} if deployment.eps0 is None else {"eps0": deployment.eps0}
+    heading = [
+        deployment.sent.label(deployment.setting()),
+        *equations(setting),
+        deployment.users_text,
+        deployment.rounds_text,
+        deployment.sample.relation.short,
+    ]
     labels = {name: deployment.label(name) for name in risks}
     lines = [
         sheets.TradeOffLine(
@@ -298,4 +304,5 @@ def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path)
         )
         for name, each in risks.items()
     ]
-    figures.draw(sheets.of_trade_off(lines, deployment.title()), [path], titled=True)
+    title = ", ".join(filter(None, heading))
+    figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

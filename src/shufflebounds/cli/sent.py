@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from shufflebounds.cli.options import (
     PARAMETERS,
     REQUIRED,
+    SENDER,
     SENT,
     Argument,
     command,
@@ -37,8 +38,6 @@ COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
 ANY = "any"
 # Options that describe a deployment.
 DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "dropout", "rounds", "also")
-# The parameters of which one names a mechanism or a protocol.
-SENDERS = ("sender", "mechanism", "protocol")
 # Options that training with random allocation does not have, and why.
 NOT_FOR_TRAINING = {
     "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
@@ -107,7 +106,7 @@ def question(
             own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
-            name = _name_of_sender(_taken(given, SENDERS).values(), own)
+            name = _name_of_sender(_taken(given, (SENDER, "mechanism", "protocol")).values(), own)
             part = given.pop("part")
             if training and name == TRAINING:
                 return training(_training(own), **given)
@@ -121,8 +120,9 @@ def question(
             *listed,
             *(K_JOINT, RATE, PART),
             *(
-                option(flag(name), _option_type(own_options[name]), "", section=PARAMETERS)
-                for name in own_options
+                # The help lists those of what is named, by `Command.named_owners`.
+                option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
+                for x in own_options
             ),
             owners=owners,
             **settings,
@@ -150,7 +150,7 @@ def _name_parameters(names: Sequence[str]) -> list[click.Parameter]:
     """Return the argument that names a mechanism or a protocol, and the options that also do."""
     type_ = SenderName(names)
     argument = Argument(
-        ["sender"],
+        [SENDER],
         type=type_,
         required=False,
         metavar="MECHANISM",

@@ -17,7 +17,7 @@ from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.values import WHOLE
 from shufflebounds.core.enclosure import PrecisionError, outward
-from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.core.relation import Relation
 from shufflebounds.questions.searches import smallest_noise_multiplier
 from shufflebounds.questions.training import Training
 
@@ -151,7 +151,7 @@ def _reply(
             f"{question_for_kept_steps}.",
             *warnings,
         ]
-    relation = RandomAllocation.relation
+    relation = Relation.ADD_OR_REMOVE
     facts = {"version": __version__, "protocol": TRAINING, "parameters": dict(parameters)}
     ends = {name: plain_answer(answer) for name in rows}
     return Reply(

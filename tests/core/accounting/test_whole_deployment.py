@@ -485,7 +485,7 @@ GOOD = {"users": 1000, "days": 3, "reports": {"a": BINARY}}
 MISTAKES = [
     ({}, "reports is missing; a deployment needs: reports"),
     ([], "a deployment must be a mapping with the key reports, got []"),
-    (GOOD | {"usres": 3}, "usres is not a parameter of a deployment (did you mean users?)"),
+    (GOOD | {"usres": 3}, "unknown key 'usres'; did you mean users?"),
     ({**GOOD, "users": None}, "users must be an integer from 1 to 1e15, got None"),
     (GOOD | {"users": 10**15 + 1}, "users must be an integer from 1 to 1e15, got 1000000000000001"),
     (GOOD | {"users": "many"}, "users must be an integer from 1 to 1e15, got 'many'"),
@@ -522,7 +522,7 @@ MISTAKEN_REPORTS = [
     ({"answers": ...}, "reports.a.answers is missing; a report needs: mechanism, answers"),
     ({"answers": "permanent"}, "reports.a.answers must be one of fresh, memoized, got 'permanent'"),
     ({"answers": "memoised"}, "did you mean memoized?"),
-    ({"answers": "memoized"}, "reports.a.same_users is missing: do the same users, all of them,"),
+    ({"answers": "memoized"}, "reports.a.same_users is missing: do exactly the same users report"),
     ({"same_users": True}, "reports.a.same_users must be left out: answers are fresh"),
     ({"answers": "memoized", "same_users": "yes"}, "reports.a.same_users must be true or false"),
     (
@@ -533,7 +533,7 @@ MISTAKEN_REPORTS = [
     ({"linked": True}, "reports.a.linked must be left out: there is one answer a day"),
     ({"per_day": 0}, "reports.a.per_day must be an integer from 1 to 1000000, got 0"),
     ({"per_day": 101, "linked": True}, "per_day must be an integer from 1 to 100,"),
-    ({"perday": 2}, "reports.a.perday is not a parameter of a report (did you mean per_day?)"),
+    ({"perday": 2}, "unknown key 'reports.a.perday'; did you mean per_day?"),
     ({"rate": 0}, "reports.a.rate must be above 0, got 0"),
     ({"rate": "12.5%"}, "reports.a.rate must be a number, got '12.5%'; write 0.125"),
     (
@@ -547,7 +547,7 @@ MISTAKEN_REPORTS = [
     ({"per_day": 10**6, "linked": False}, "the number of shuffles must be an integer from 1"),
     ({"every": 0}, "reports.a.every must be an integer from 1 to 1000000, got 0"),
     ({"every": "weekly"}, "reports.a.every must be an integer from 1 to 1000000, got 'weekly'"),
-    ({"evry": 7}, "reports.a.evry is not a parameter of a report (did you mean every?)"),
+    ({"evry": 7}, "unknown key 'reports.a.evry'; did you mean every?"),
     ({"from": 4}, "reports.a.from must be a day from 1 to 3, got 4"),
     ({"from": "2026-01-31"}, "got '2026-01-31'; days are numbered unless a CSV file has dates"),
     ({"until": 0}, "reports.a.until must be an integer from 1 to 1000000, got 0"),

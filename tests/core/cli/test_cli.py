@@ -720,7 +720,6 @@ epsilon no-mechanism: missing argument 'MECHANISM', such as krr
 epsilon no-eps0: missing option '--eps0', which KRR(k=10) needs.
 epsilon --mechanism rapor: did you mean rappor
 epsilon --mechanism x: 'x' is not known; is its package installed here?
-epsilon no-mechanism x --size 3: 'x' is not known; is its package installed here?
 epsilon no-mechanism --size=3 krr: no such option '--size'; `
 epsilon no-mechanism krr --values 3: no such option '--values'; did you mean --k?
 epsilon --dropout 10: from 0 to 1, got 10; for 10 % write 0.1.
@@ -843,6 +842,25 @@ def test_a_mistake_ends_in_one_sentence(mistake):
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     assert message.lower() in result.stderr.lower()
+
+
+def test_an_unknown_mechanism_is_the_mistake_not_its_options():
+    result = run("epsilon", "subset_selection", "--k", 6, "--size", 2, *options(mechanism=None))
+    assert result.exit_code == 2
+    assert "'subset_selection' is not known; is its package installed here?" in result.stderr
+
+
+def test_a_mechanism_is_an_argument_or_an_option():
+    rest = ("--k", 10, "--eps0", 4, "--n", 1000, "--delta", 1e-3)
+    expected = answer("epsilon", "--mechanism", "krr", *rest)
+    for named in (("krr",), ("KRR",), ("-m", "krr"), ("--protocol", "krr")):
+        assert answer("epsilon", *named, *rest) == expected
+    assert answer("epsilon", *rest[:4], "krr", "-n", 1000, "--delta", 1e-3) == expected
+    dump = ("--domain-size", 4, "-n", 1000, "--delta", 0.1)
+    protocol = answer("epsilon", "--protocol", "dump", *dump)
+    assert answer("epsilon", "dump", *dump) == answer("epsilon", "-m", "dump", *dump) == protocol
+    assert protocol["protocol"] == "dump"
+    assert "Usage: " in run("epsilon").stderr
 
 
 def test_the_version_and_the_help():

@@ -65,7 +65,7 @@ def test_examples_and_usage_are_right(name, monkeypatch):
     """An example parses, and the usage has every option that it lacks when one is left out."""
     monkeypatch.setenv("COLUMNS", "200")
     command = cli.main.commands[name]
-    (example,) = re.findall(rf"shufflebounds {name} (.*)", command.help)
+    example, *_ = re.findall(rf"shufflebounds {name} (.*)", command.help)
     context = command.make_context(name, example.split(), resilient_parsing=True)
     usage = succeed(name, "-h").stdout.splitlines()[0]
     for parameter in command.params:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.layout import USUAL_PRINT, Line, Print
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.curves.plotting.texts import plain, three_digits
 
@@ -118,8 +118,17 @@ def markdown(sheet: Sheet, caption: str, checks: Sequence[str] = ()) -> str:
     return f"{text}{checked}\n"
 
 
-def latex(sheet: Sheet, caption: str) -> str:
-    r"""Return title, caption and alt text as ``\caption`` and as ACM's command ``\Description``."""
+def latex(sheet: Sheet, caption: str, style: Print = USUAL_PRINT) -> str:
+    r"""Return title, caption and alt text as ``\caption`` and as ACM's command ``\Description``.
+
+    A comment says how wide the figure is, and whether it is for one column or for two.
+    """
     title = latex_text(plain(sheet.title))
     alternative = latex_text(alternative_text(sheet))
-    return f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"
+    is_wide = len(sheet.rows[0]) > 1
+    width = style.page_width if is_wide else style.column_width
+    place = "two columns, as figure*" if is_wide else "one column"
+    return (
+        f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"
+        f"% {width:g} in wide, for {place}\n"
+    )

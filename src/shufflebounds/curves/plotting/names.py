@@ -8,7 +8,8 @@ from scipy.optimize import isotonic_regression
 
 FloatArray = NDArray[np.float64]
 
-# How far names may stand above and below a panel, as a share of its height.
+# How far names may stand above and below a printed panel, as a share of its height. Browsers put
+# titles above all names, so that there they may only stand below.
 MARGIN = 0.12
 
 
@@ -47,13 +48,17 @@ def with_arrow(name: str, place: float) -> str:
     return "\N{NO-BREAK SPACE}".join(filter(None, [name, arrow]))
 
 
-def spread(ends: FloatArray, heights: FloatArray) -> FloatArray:
-    """Return the places nearest to `ends`, by least squares, at which no two texts overlap."""
-    order = np.argsort(ends, kind="stable")
+def spread(ends: FloatArray, heights: FloatArray, above: float = MARGIN) -> FloatArray:
+    """Return the places nearest to `ends`, by least squares, at which no two texts overlap.
+
+    They stand at most a share `above` of the panel's height above it.
+    """
+    # Of names at one place, the first stands below.
+    order = np.argsort(np.round(ends, 2), kind="stable")
     room = heights[order]
     offsets = np.cumsum(room) - 0.5 * room
     places = np.empty_like(ends)
-    lowest, highest = -MARGIN, max(1.0 + MARGIN - room.sum(), -MARGIN)
+    lowest, highest = -MARGIN, max(1.0 + above - room.sum(), -MARGIN)
     targets = np.clip(ends[order] - offsets, lowest, highest)
     places[order] = isotonic_regression(targets).x + offsets
     return places

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.bounds.base import Kind
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
 from shufflebounds.curves.plotting.looks import (
@@ -30,6 +30,7 @@ from shufflebounds.curves.plotting.looks import (
     unproven,
     unused_look,
 )
+from shufflebounds.curves.plotting.names import mean_height
 from shufflebounds.curves.plotting.texts import equations, number
 from shufflebounds.curves.storage import CurveName
 
@@ -208,6 +209,23 @@ class View:
         is_narrow = y.size and y.max() / y.min() < near[1] / near[0]
         return math.sqrt(y.max() * y.min()) * near if is_narrow else np.empty(0)
 
+    def cover(self, line: Line, curve: Drawn) -> str:
+        """Return the label of a line that another one lies under at all of its points; or nothing.
+
+        An axis of ratios shows smaller differences.
+        """
+        rtol = min((2.0 if self.is_ratio else 10.0) * self.rtol, USUAL_RTOL)
+        for other_line, other in self.lines:
+            is_above = height(other_line, other) > height(line, curve)
+            if other_line.label == line.label or not is_above or other.y.size != curve.y.size:
+                continue
+            known = [np.isfinite(ends.end).any() for ends in (curve, other)]
+            pair = (curve.end, other.end) if all(known) else (curve.y, other.y)
+            is_same = np.isclose(*pair, rtol=rtol, atol=0.0, equal_nan=True)
+            if np.array_equal(other.x, curve.x) and is_same.all():
+                return other_line.label
+        return ""
+
     def wide_ends(self, curve: Drawn) -> tuple[FloatArray, FloatArray] | None:
         """Return both ends of the enclosures of a curve, (P,) each, if they are visibly apart.
 
@@ -238,6 +256,51 @@ class View:
         floor = self.y_limits[0] if self.y_limits else float(drawn_y[drawn_y > 0.0].min())
         top = np.where(top > 0.0, top, np.nan)
         return np.where(bottom <= 0.0, np.minimum(floor, top), bottom), top
+
+
+def height(line: Line, curve: Drawn) -> float:
+    """Return how high a line lies: lower bounds below all else, thin over thick, dots over all."""
+    return (
+        (1.0 if curve.kind == "lower" else 3.0) + 1.0 / line.look.width + 2.0 * line.look.is_hollow
+    )
+
+
+def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
+    """Return how the lines of some views are called beside them, by their labels, from below.
+
+    They have the order of the mean heights of the lines of the last view, the first of those that
+    share a label. A line that lies under another one in all views is called such as ``= blanket``.
+    Lines that no view shows have no name.
+    """
+    visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    hidden = {
+        label
+        for label in visible
+        if all(
+            view.cover(line, curve)
+            for view in views
+            for line, curve in view.lines
+            if line.label == label
+        )
+    }
+    means: dict[str, float] = {}
+    covers: dict[str, str] = {}
+    sizes = np.abs(np.concatenate([curve.y for _, curve in views[-1].lines]))
+    scale = 1.0 if is_log else float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
+    for line, curve in views[-1].lines:
+        means.setdefault(line.label, round(mean_height(curve.y, is_log=is_log) / scale, 3))
+        covers.setdefault(line.label, views[-1].cover(line, curve))
+    is_lower = {line.label: curve.kind == "lower" for line, curve in views[-1].lines}
+
+    def place(label: str) -> tuple[float, bool, bool]:
+        """Return the place of a name, which is below that of the line it lies under."""
+        top = covers[label] if label in hidden else label
+        return means[top], label not in hidden, not is_lower[label]
+
+    # Of lines at one place the first stands above.
+    shown = [label for label in [*means][::-1] if label and label in visible]
+    labels = sorted(shown, key=place)
+    return {label: f"= {label}" if label in hidden else label for label in labels}
 
 
 @dataclass(frozen=True)
@@ -305,6 +368,12 @@ class Sheet:
         return f"Numbers: {self.quantity}"
 
     @property
+    def letters(self) -> str:
+        """What the letters in the cells of its maps stand for; empty if there are none."""
+        labels = dict.fromkeys(line.label for view in self.views for line, _ in view.lines)
+        return "; ".join(f"{label[0]}: {label}" for label in labels if label)
+
+    @property
     def is_diagram(self) -> bool:
         """Whether its panels are diagrams."""
         return bool(self.views[0].boxes)
@@ -363,6 +432,10 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     subject = first.bound.label if has_one_bound and not has_one else ""
     # Mechanisms with an ε₀ of their own share all settings but ε₀.
     setting = max((curve.specification.setting.given() for curve in curves), key=len)
+    own_eps0 = first.protocol(curves[0].points[0].setting).eps0
+    if has_one and "eps0" not in (first.axis.name, *setting) and own_eps0 is not None:
+        # Such as that of a matrix, rounded up.
+        setting = {"eps0": float(outward(own_eps0, up=True, digits=4)), **setting}
     panel = Panel(subject, (*equations(setting), *_widths_text(curves)), tuple(lines))
     panels = ((panel,), *_divided_panel(curves, panel))
     layout = Layout(

@@ -18,6 +18,7 @@ from shufflebounds.curves.plotting.sheets import (
     of_computed,
     of_curves,
     of_trade_off,
+    shown_names,
 )
 from shufflebounds.curves.storage import CurveName
 
@@ -121,6 +122,32 @@ def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
         assert clone.look.is_hollow
         assert clone.look.color == line_look("variation_ratio_published").color
         assert not upper.look.is_hollow
+
+
+def test_a_line_under_another_is_named_as_equal_to_it():
+    layout = grid(curves=["upper", "lower", "clone"], regimes=["low", "large"])
+    frame = data(layout)
+    lower = frame["curve"] == "lower"
+    frame.loc[lower, "epsilon_lower"] = frame.loc[frame["curve"] == "upper", "epsilon_upper"].array
+    views = of_curves(frame, layout).views
+    assert shown_names(views, is_log=True) == {
+        "clone": "clone",
+        "lower bound": "= lower bound",
+        "upper bound": "upper bound",
+    }
+    # In one panel they differ: beside a row, both names stand for themselves.
+    frame.loc[lower & (frame["regime"] == "large"), "epsilon_lower"] *= 0.9
+    names = shown_names(of_curves(frame, layout).views, is_log=True)
+    assert names["lower bound"] == "lower bound"
+
+
+def test_a_name_of_a_line_that_is_higher_elsewhere_stands_above():
+    layout = grid(curves=["lower", "clone", "upper"])
+    frame = data(layout)
+    last = frame["n"] == frame["n"].max()
+    frame.loc[last, ["epsilon_lower", "epsilon_upper"]] = 0.01
+    names = shown_names(of_curves(frame, layout).views, is_log=True)
+    assert [*names] == ["upper bound", "clone", "lower bound"]
 
 
 def test_a_goal_is_a_level_line_of_its_own():
