@@ -21,7 +21,7 @@ ROWS = re.findall(r"^\| (.*) \| .* \| `(.*)` \| ([\d.]+) \|$", TEXT, re.M)
 
 
 def test_the_python_prints_what_it_says():
-    assert assert_prints_what_it_says(PAGE) == 1
+    assert assert_prints_what_it_says(PAGE) == 2
 
 
 def test_every_row_has_a_command():
