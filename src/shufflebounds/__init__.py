@@ -17,7 +17,8 @@ What to deploy
 Randomizers
     `KRR`, `BLH`, `LocalHash`, `RAPPOR`, `OUE`, `HadamardResponse`, `HadamardBlocks`, `Subset`,
     `PrivSet`, `Collision`, `Duchi`, `Piecewise`, `Laplace`, `MetricLaplace`, `Gaussian`,
-    `PrivUnit`, any `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
+    `PrivUnit`, `BloomRAPPOR`, `CMS`, `HCMS`, `DBitFlip`, `Hybrid`, `Survey`, any
+    `MatrixRandomizer`; `Joint`, `Parallel` and `Subsampled` compose them.
 Training
     `RandomAllocation` (DP-SGD by balls and bins, redrawn in every epoch) in `epsilon`, `delta`,
     `advantage` and `compose`, and `smallest_noise_multiplier` for a target (ε, δ).

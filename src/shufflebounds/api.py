@@ -44,8 +44,11 @@ from shufflebounds.questions.searches import (
 from shufflebounds.questions.worst_dataset import WorstDataset, worst_dataset
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
+from shufflebounds.randomizers.dbitflip import DBitFlip
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.filters import BloomRAPPOR
 from shufflebounds.randomizers.gaussian import Gaussian
+from shufflebounds.randomizers.hybrid import Hybrid
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import (
@@ -55,6 +58,8 @@ from shufflebounds.randomizers.matching import (
 )
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
+from shufflebounds.randomizers.sketches import CMS, HCMS
+from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 from shufflebounds.subjects.groups import Groups
 
@@ -118,11 +123,15 @@ def curve(
 
 __all__ = [
     "BLH",
+    "CMS",
+    "HCMS",
     "KRR",
     "OUE",
     "RAPPOR",
+    "BloomRAPPOR",
     "Choice",
     "Collision",
+    "DBitFlip",
     "Decomposition",
     "Deployment",
     "Duchi",
@@ -133,6 +142,7 @@ __all__ = [
     "Groups",
     "HadamardBlocks",
     "HadamardResponse",
+    "Hybrid",
     "Joint",
     "KFold",
     "Laplace",
@@ -153,6 +163,7 @@ __all__ = [
     "ShuffledBatches",
     "Subsampled",
     "Subset",
+    "Survey",
     "UnaryEncoding",
     "WorstDataset",
     "advantage",

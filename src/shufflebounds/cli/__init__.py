@@ -25,11 +25,10 @@ from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
-from shufflebounds.cli.options import PARAMETERS
+from shufflebounds.cli.options import PARAMETERS, Command
 from shufflebounds.cli.parameters import TRAINING, flag, parameters
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
-from shufflebounds.cli.sent import SENDERS
 from shufflebounds.cli.training import noise
 from shufflebounds.core.enclosure import PrecisionError
 
@@ -179,7 +178,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     assert error.ctx is not None
     name = OTHER_NAMES.get(error.option_name, error.option_name)
     command = str(error.ctx.command.name)
-    near = get_close_matches(name, _flags(error.ctx), n=1, cutoff=0.7)
+    near = get_close_matches(name, _flags(error.ctx.command, error.ctx), n=1, cutoff=0.7)
     guess = f"did you mean {near[0]}? " if near else ""
     if name == "--eps" and near == ["--eps0"]:
         # The epsilon of one report is not that of all, which the command answers.
@@ -196,16 +195,15 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     return f"No such option {error.option_name!r}; {guess}{listed}"
 
 
-def _flags(ctx: click.Context) -> list[str]:
+def _flags(command: click.Command, ctx: click.Context) -> list[str]:
     """Return the options of a command, without the parameters of what is not named."""
-    named = {str(ctx.params.get(name)) for name in SENDERS}
-    owners = named & {*getattr(ctx.command, "owners", ())}
+    owners = command.named_owners(ctx) if isinstance(command, Command) else []
     own = {flag(name) for owner in owners for name in parameters(owner)}
     return [
         name
-        for option in ctx.command.params
+        for option in command.params
         for name in option.opts
-        if getattr(option, "section", "") != PARAMETERS or not owners or name in own
+        if not owners or getattr(option, "section", "") != PARAMETERS or name in own
     ]
 
 

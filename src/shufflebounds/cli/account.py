@@ -479,10 +479,15 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
     if group:
         groups = deployment.description.groups
         shares = ", ".join(f"{each.name} {float(each.share)!r}" for each in groups)
+        cover = (
+            "One shuffler mixes the reports of all groups, and no report tells its group."
+            if deployment.description.mixed
+            else "The bounds of a group count its members alone; lower ends take each group for a "
+            "shuffle of its own."
+        )
         notes.append(
             f"Groups with an eps0 of their own have at least these shares of the users: {shares}. "
-            "Every user is in one of them, whatever the value, and stays in it. The bounds of a "
-            "group count its members alone; lower ends take each group for a shuffle of its own. "
+            f"Every user is in one of them, whatever the value, and stays in it. {cover} "
             f"The table is that of {group}, the group with the largest epsilon, which holds for "
             "everybody."
         )

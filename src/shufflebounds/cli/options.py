@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -31,6 +32,8 @@ SENT = "What users send"
 PARAMETERS = "Parameters"
 OUTPUT = "Output and precision"
 SECTIONS = (REQUIRED, PARAMETERS, QUESTION, COVER, SENT, OUTPUT)
+# The argument that names a mechanism or a protocol.
+SENDER = "sender"
 # Fewest significant digits of a printed number, for a large --rtol.
 MIN_DIGITS = 3
 
@@ -87,25 +90,27 @@ class Command(click.Command):
         typed = [*args]
         try:
             return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            self._require_known_names(ctx, typed, error.option_name)
+        except click.NoSuchOption:
+            self._require_known_names(ctx, typed)
             raise
 
-    def _require_known_names(self, ctx: click.Context, typed: list[str], unknown: str) -> None:
+    def _require_known_names(self, ctx: click.Context, typed: Sequence[str]) -> None:
         """Raise an error for a mechanism or a protocol that is not known.
 
-        Its options, of which one is `unknown`, are not known either, but that is not the mistake.
+        Its options are not known either, but that is not the mistake.
         """
-        ctx.ignore_unknown_options = True
-        places = (i for i, word in enumerate(typed) if word.partition("=")[0] == unknown)
-        options, _, _ = self.make_parser(ctx).parse_args([*typed])
-        # Behind an unknown option, what looks like an argument may be its value.
-        arguments, _, _ = self.make_parser(ctx).parse_args(typed[: next(places, 0)])
-        for parameter in self.params:
-            is_argument = isinstance(parameter, click.Argument)
-            value = (arguments if is_argument else options).get(str(parameter.name))
-            if isinstance(parameter.type, Name) and isinstance(value, str):
-                ctx.params[str(parameter.name)] = parameter.type_cast_value(ctx, value)
+        # The first word may be the argument.
+        words = [SENDER, *(word for arg in typed for word in arg.split("=", 1))]
+        for name, value in pairwise(words):
+            for parameter in self.params:
+                is_name = name in parameter.opts and isinstance(parameter.type, Name)
+                if is_name and not value.startswith("-"):
+                    parameter.type.convert(value, parameter, ctx)
+
+    def named_owners(self, ctx: click.Context) -> list[str]:
+        """Return the mechanisms and protocols that the command line names."""
+        words = {word.casefold().replace("-", "_") for word in re.split(r"[ =]", str(ctx.obj))}
+        return [owner for owner in self.owners if owner in words]
 
     def _question(self, args: Sequence[str]) -> list[str]:
         """Return what was typed, for a report, without the options that print and write files."""
@@ -135,9 +140,9 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section in SECTIONS:
-            if section == PARAMETERS:
-                self._write_parameters(str(ctx.obj), formatter)
-                continue
+            for owner in self.named_owners(ctx) if section == PARAMETERS else ():
+                with formatter.section(f"{PARAMETERS} of {owner}"):
+                    formatter.write_dl(usages(owner) or [("none", "")])
             shown = (
                 each for each in self.get_params(ctx) if getattr(each, "section", OUTPUT) == section
             )
@@ -145,14 +150,6 @@ class Command(click.Command):
             if records:
                 with formatter.section(section):
                     formatter.write_dl(records)
-
-    def _write_parameters(self, typed: str, formatter: click.HelpFormatter) -> None:
-        """Write the parameters of what the command line names."""
-        words = {word.casefold().replace("-", "_") for word in re.split(r"[ =]", typed)}
-        for owner in self.owners:
-            if owner in words:
-                with formatter.section(f"{PARAMETERS} of {owner}"):
-                    formatter.write_dl(usages(owner) or [("none", "")])
 
 
 def option(

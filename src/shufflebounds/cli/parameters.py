@@ -61,7 +61,19 @@ def parameters(owner: str) -> dict[str, Parameter]:
     """Return the parameters of a mechanism or a protocol, by name; a composition has none."""
     if owner in registry.COMPOSITIONS:
         return {}
-    make = maker(owner)
+    make: Any = maker(owner)
+    probabilities = getattr(make, "PROBABILITIES", {})
+    listed = _parameters_of(make, probabilities)
+    if probabilities:
+        others = _parameters_of(make.from_probabilities, probabilities)
+        for name, parameter in {**others, **listed}.items():
+            is_required = parameter.is_required and name in listed and name in others
+            listed[name] = dataclasses.replace(parameter, is_required=is_required)
+    return listed
+
+
+def _parameters_of(make: Callable[..., Any], helps: Mapping[str, str]) -> dict[str, Parameter]:
+    """Return the parameters of a class or function, with help texts for those without fields."""
     fields = dataclasses.fields(make) if dataclasses.is_dataclass(make) else ()
     metadata_by_name = {field.name: field.metadata for field in fields}
     result = {}
@@ -73,7 +85,7 @@ def parameters(owner: str) -> dict[str, Parameter]:
                 type=next(hint for hint in hints if hint is not types.NoneType),
                 is_required=argument.default is inspect.Parameter.empty,
                 default=None if argument.default is inspect.Parameter.empty else argument.default,
-                help=metadata.get("help") or PROTOCOL_PARAMETERS.get(name, ""),
+                help=metadata.get("help") or {**PROTOCOL_PARAMETERS, **helps}.get(name, ""),
             )
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -11,16 +12,17 @@ from click.core import ParameterSource
 from shufflebounds.cli.options import (
     PARAMETERS,
     REQUIRED,
+    SENDER,
     SENT,
     Argument,
     command,
     option,
     optional,
 )
-from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
+from shufflebounds.cli.parameters import TRAINING, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.cli.values import REAL, SHARE, WHOLE, SenderName
+from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
@@ -36,8 +38,6 @@ COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
 ANY = "any"
 # Options that describe a deployment.
 DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "dropout", "rounds", "also")
-# The parameters of which one names a mechanism or a protocol.
-SENDERS = ("sender", "mechanism", "protocol")
 # Options that training with random allocation does not have, and why.
 NOT_FOR_TRAINING = {
     "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
@@ -79,7 +79,7 @@ PART = option(
     str,
     "A part of joint (a user sends one report of each part together) or of parallel (each user "
     "draws one --part at random for each report): its share of eps0 or its weight, its mechanism "
-    "and parameters, such as '0.5 krr k=10'. Repeat it for each.",
+    "and parameters, '0.5 krr k=10' or 'krr k=10 eps0=2'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -99,16 +99,14 @@ def question(
     offered = [*protocols(), TRAINING] if training else protocols()
     listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
     owners = [*registry.mechanism_names(), *offered]
-    own_options = {
-        name: parameter for owner in owners for name, parameter in parameters(owner).items()
-    }
+    own_options = _options_of(owners)
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
             own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
-            name = _name_of_sender(_taken(given, SENDERS).values(), own)
+            name = _name_of_sender(_taken(given, (SENDER, "mechanism", "protocol")).values(), own)
             part = given.pop("part")
             if training and name == TRAINING:
                 return training(_training(own), **given)
@@ -122,14 +120,25 @@ def question(
             *listed,
             *(K_JOINT, RATE, PART),
             *(
-                option(flag(name), _option_type(own_options[name]), "", section=PARAMETERS)
-                for name in own_options
+                # The help lists those of what is named, by `Command.named_owners`.
+                option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
+                for x in own_options
             ),
             owners=owners,
             **settings,
         )(ask)
 
     return decorate
+
+
+def _options_of(owners: Iterable[str]) -> dict[str, type]:
+    """Return the types of the parameters of all owners by name; text where they differ."""
+    types: dict[str, type] = {}
+    for owner in owners:
+        for name, parameter in parameters(owner).items():
+            known = types.setdefault(name, parameter.type)
+            types[name] = known if known is parameter.type else str
+    return types
 
 
 def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -141,7 +150,7 @@ def _name_parameters(names: Sequence[str]) -> list[click.Parameter]:
     """Return the argument that names a mechanism or a protocol, and the options that also do."""
     type_ = SenderName(names)
     argument = Argument(
-        ["sender"],
+        [SENDER],
         type=type_,
         required=False,
         metavar="MECHANISM",
@@ -228,6 +237,8 @@ def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str,
     takes, content = parameters(name), {"type": name}
     for key, value in pairs:
         known = SYNONYMS[key] if SYNONYMS.get(key) in takes else key
+        if known in takes and isinstance(value, str):
+            value = _option_type(takes[known].type).convert(value, None, None)
         if known in content:
             raise ValueError(
                 f"{flag(known)} of {name} is given twice; --k and --domain-size mean the same"
@@ -259,23 +270,20 @@ def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> di
         pairs = [(key.replace("-", "_"), value) for key, value in (x.split("=") for x in given)]
     except ValueError:
         raise ValueError(f"{flag_} must be {form}, got {text!r}") from None
-    if "eps0" in dict(pairs):
+    if flag_ == "--versus" and "eps0" in dict(pairs):
         raise ValueError(f"{flag_} {text!r}: eps0 must be left out: it follows from --eps0")
     if flag_ == "--versus" and name.lower() == ANY:
         raise ValueError(f"{flag_} {text!r}: any is not a mechanism; see --bound stronger_clone")
     try:
-        content = _mechanism_content(name.lower(), pairs)
-        takes = parameters(name.lower())
-        for key in content.keys() & takes.keys():
-            content[key] = _option_type(takes[key]).convert(content[key], None, None)
-        return parse(content).plain()
+        own_eps0 = {key: REAL.convert(x, None, None) for key, x in pairs if key == "eps0"}
+        return parse(_mechanism_content(name.lower(), pairs) | own_eps0).plain()
     except click.ClickException as error:
         raise ValueError(f"{flag_} {text!r}: {error.message}") from None
     except ValueError as error:
         raise ValueError(f"{flag_} {text!r}: {error}") from None
 
 
-def _option_type(parameter: Parameter) -> click.ParamType:
-    """Return the type of the option."""
-    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL}
-    return types.get(parameter.type, click.STRING)
+def _option_type(type_: type) -> click.ParamType:
+    """Return the type of the option of a parameter."""
+    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL, Fraction: PROBABILITY}
+    return types.get(type_, click.STRING)

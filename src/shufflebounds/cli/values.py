@@ -20,6 +20,12 @@ NAMES_ELSEWHERE = {
     "rr": "krr",
     "sue": "rappor",
     "hr": "hadamard",
+    "bloom": "bloom_rappor",
+    "dbitflippm": "dbitflip",
+    "forced_response": "survey",
+    "hm": "hybrid",
+    "pm": "piecewise",
+    "warner": "krr",
 }
 # Largest power of ten in a whole number. More digits would only fill the memory.
 MAX_EXPONENT = 30
@@ -152,6 +158,16 @@ class Share(Real):
         return number
 
 
+class Probability(Share):
+    """A probability: a share, or a fraction such as 1/6, which stays a text."""
+
+    name = "probability"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_fraction = isinstance(value, str) and "/" in value
+        return value if is_fraction else super().convert(value, param, ctx)
+
+
 class Number(Real):
     """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
 
@@ -196,4 +212,5 @@ REAL = Real()
 SHARE = Share()
 WHOLE = Whole()
 NUMBER = Number()
+PROBABILITY = Probability()
 FIGURE = Figure(".pdf", ".png", ".svg")

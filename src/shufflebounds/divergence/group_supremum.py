@@ -31,12 +31,14 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.groups import GroupCrowd
 from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.work import spend
+from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.coordinates import MAX_RELATIVE_ERROR
 from shufflebounds.divergence.elementary import combine_bounds, excess
 from shufflebounds.divergence.engine import LARGEST_EPS, divergence
-from shufflebounds.divergence.law import Law, U, log_mgf, underflow
+from shufflebounds.divergence.law import Law, U, log_mgf, tilt, underflow
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.supremum import (
+    CELLS,
     TILTS,
     Aim,
     Integral,
@@ -111,7 +113,8 @@ def block_law(members: Sequence[Tails], u: Excess) -> Law:
         masses, gain, size, err = (_sums(label, x) for x in (masses, gain, size, err))
     orders = float(math.factorial(len(members)))
     rel_err = compounded(rel_err, (orders + 2.0) * U)
-    err = (err + (orders + 6.0 * len(members)) * U * size) * (1.0 + 1e-9)
+    # The factor covers products of errors, each of which is at most `MAX_RELATIVE_ERROR`.
+    err = (err + (orders + 6.0 * len(members)) * U * size) * (1.0 + 1e-2)
     used = masses > 0.0
     masses, gain, err = masses[used], gain[used], err[used]
     values = gain / masses
@@ -216,7 +219,7 @@ def group_supremum(
         return alone
     errors = OverflowError, ZeroDivisionError, np.linalg.LinAlgError
     with np.errstate(all="ignore"), contextlib.suppress(*errors):
-        spend(5e6)
+        spend(2e6)
         limit = math.log(hopeless) if hopeless < 1.0 else 0.0
         best: BlockBound | None = None
         for groups in _nested_groups(crowd, counts):
@@ -440,6 +443,10 @@ class BlockTerm:
         """Return the term, None if round-off is too large."""
         aim, share = bound.aim, bound.coins.share * (1.0 + 8.0 * U)
         law = block_law(members, bound.u)
+        if law.values.size > 2 * CELLS:
+            # The moments of the compressed law are larger, and Q_B(θ) has to be that of its modes.
+            at = np.array(math.ldexp(aim.theta, int(law.exponent)))
+            law = compress(law, tilt(law, at).weights, CELLS)[1]
         whole = _moment(law, aim.theta)
         if whole is None:
             return None

@@ -119,7 +119,7 @@ def linear_test(u: Excess, laws: FloatArray, counts: Sequence[int], rel_err: flo
         np.errstate(all="ignore"),
         contextlib.suppress(OverflowError, ZeroDivisionError, np.linalg.LinAlgError),
     ):
-        spend(2e6)
+        spend(1e6)
         inner = Excess(u.values[hidden], u.err[hidden])
         rows = laws[:, hidden]
         test = LinearTest.best(inner.values, rows, np.array([float(n) for n in counts]))

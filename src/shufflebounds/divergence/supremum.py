@@ -560,7 +560,7 @@ class Integral:
         # A larger share of the heads raises q. The complement is then exactly `tails_share`.
         share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
         tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
-        spend(1e6 + 10.0 * aim.modes)
+        spend(1e5 if is_rough else 1e6 + 10.0 * aim.modes)
         t = np.arange(aim.modes + 1.0) * step
         largest_log_q = math.log1p(extra) * (1.0 + 8.0 * U)
         log_q = np.full(t.size, largest_log_q)

@@ -170,17 +170,22 @@ class GroupDataset(Direction):
 
 @dataclass(frozen=True, eq=False)
 class GroupProfiles:
-    """The bounds for all datasets of a victim's crowds, one for each order that is not alike."""
+    """The bounds for all datasets of a victim's crowds, one for each order that is not alike.
+
+    ``counts`` are those of the pairs of datasets.
+    """
 
     orders: tuple[tuple[GroupSupremum, ...], ...]
     n: FloatArray
     counts: Counts
 
     @staticmethod
-    def of(crowds: Sequence[GroupCrowd], n: FloatArray, counts: Counts) -> GroupProfiles:
-        """Return the bounds of several crowds."""
+    def of(
+        crowds: Sequence[GroupCrowd], n: FloatArray, fewest: Counts, counts: Counts
+    ) -> GroupProfiles:
+        """Return the bounds of several crowds for the fewest users of each group."""
         orders = [(x,) if x.symmetric else (x, x.swap()) for x in crowds]
-        bounds = [tuple(GroupSupremum.over(x, n, counts) for x in row) for row in orders]
+        bounds = [tuple(GroupSupremum.over(x, n, fewest) for x in row) for row in orders]
         return GroupProfiles(tuple(bounds), n, counts)
 
     def upper(self) -> Profile:

@@ -34,6 +34,7 @@ from shufflebounds.questions.deployment_description import (
 from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, repeated
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import GivenSource, Shuffle, Source
+from shufflebounds.subjects.groups import GroupSource, Shares
 from shufflebounds.subjects.reports import source_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class SentReport(NamedTuple):
     @property
     def fewest_users(self) -> int:
         """The smallest number of users that upper bounds count on."""
-        return min(round_.draws for round_ in self.rounds.values())
+        return min(round_.source.users(round_.draws) for round_ in self.rounds.values())
 
     @property
     def standard_error(self) -> float | None:
@@ -72,7 +73,7 @@ class SentReport(NamedTuple):
 
         Memoized answers are those of the first day.
         """
-        users = min(round_.most_draws for round_ in self.rounds.values())
+        users = min(round_.source.members(round_.most_draws) for round_ in self.rounds.values())
         try:
             errors = self.report.first_day_randomizer().errors(users)
         except ValueError:
@@ -163,10 +164,14 @@ class SentReports:
             self._sums[delta] = self._new_sums(delta)
         return self._sums[delta]
 
+    def _best_work(self) -> float:
+        """Return the work that the bounds for all datasets may take."""
+        return BEST_WORK * sum(kind.shuffle.source.relative_work for kind in self.kinds)
+
     def _new_sums(self, delta: float) -> Sums:
         """Return losses, of the blanket if the bound for all datasets would cost too much."""
         target = RoundTarget(delta, math.nan, LOSSES_RTOL)
-        with suppress(WorkError), budget(BEST_WORK * len(self.kinds)):
+        with suppress(WorkError), budget(self._best_work()):
             return repeated(self.shuffles).rounds.sums_for([target])
         return repeated(self.shuffles, View.SIMPLE).rounds.sums_for([target])
 
@@ -178,7 +183,7 @@ class Deployment:
     ----------
     content
         The description, as a file has it: ``reports`` by name, ``users`` and ``days``, ``dropout``,
-        ``colluding``, ``groups``. docs/deployments.md explains every key.
+        ``colluding``, ``groups``, ``mixed``. docs/deployments.md explains every key.
     days
         Pairs (date, number of users) in place of ``users`` and ``days``.
 
@@ -266,14 +271,30 @@ class Deployment:
     def _parts(self, group: UserGroup) -> Iterable[SentReport]:
         """Yield what a group sends."""
         counts = [self.description.honest(group, n) for _, n in self.days]
-        for report in group.reports:
+        for place, report in enumerate(group.reports):
             randomizer = report.randomizer()
             source = source_of(randomizer)
             days = report.days[:1] if report.is_memoized else report.days
             rounds = {day: Shuffle(source, counts[day], report.times) for day in days}
+            if self.description.mixed:
+                mixed = self._mixed_source(group, place)
+                rounds = {day: Shuffle(mixed, self.days[day][1], report.times) for day in days}
             if report.needs_no_users:
                 rounds = {days[0]: _unprotected(report, source, counts[days[0]])}
             yield SentReport(report, randomizer, rounds)
+
+    def _mixed_source(self, group: UserGroup, place: int) -> Source:
+        """Return what a report tells of a member of a group if all groups share its shuffler."""
+        described = self.description
+        reports = [x.reports[place] for x in described.groups]
+        shares = tuple(x.share for x in described.groups)
+        sizes = Shares(shares, described.dropout, described.colluding)
+        victims = (described.groups.index(group),)
+        try:
+            randomizers = tuple(report.randomizer() for report in reports)
+            return GroupSource(randomizers, sizes, replace(sizes, is_lower=True), victims)
+        except ValueError as error:
+            raise ValueError(f"reports.{reports[0].name}: {error}") from None
 
     @cached_property
     def is_rounded(self) -> bool:

@@ -44,6 +44,7 @@ DEPLOYMENT_KEYS = {
     "dropout": True,
     "colluding": True,
     "groups": True,
+    "mixed": True,
     "missing_days": True,
 }
 REPORT_KEYS = {
@@ -144,7 +145,7 @@ class DeploymentDescription:
 
     ``days`` has dates, or numbers from 1, with their users. On ``silent_dates`` nobody reports.
     ``dropout`` is the share of users who report on no given day, and ``colluding`` the number of
-    those who collude, at most.
+    those who collude, at most. Groups are ``mixed`` if they share the shufflers.
     """
 
     days: tuple[tuple[str, int], ...]
@@ -153,6 +154,7 @@ class DeploymentDescription:
     groups: tuple[UserGroup, ...]
     dropout: Fraction
     colluding: int
+    mixed: bool = False
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -200,6 +202,7 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
         _groups(content.get("groups"), reports),
         _share("dropout", content.get("dropout", 0), below_one=True),
         _colluding(content.get("colluding", 0)),
+        _truth("mixed", content.get("mixed", False)) and "groups" in content,
     )
 
 

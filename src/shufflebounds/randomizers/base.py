@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +50,8 @@ class Randomizer(Reporter, ABC):
     A mechanism of your own is a frozen dataclass of its parameters, which checks them on
     construction (ValueError) and has `blanket` and `dataset_pairs`. Its ``eps0`` (natural log) is
     its ε₀ if it is ε₀-LDP, else None. It is no argument if the other parameters determine it. A
-    field's metadata may hold a ``help`` for the command line and an ``example`` for tests.
+    field's metadata may hold a ``help`` for the command line and an ``example`` for tests. A class
+    method ``from_probabilities`` may make it from other numbers, which ``PROBABILITIES`` explains.
     `shufflebounds.randomizers.registry` lists the mechanisms.
 
     If it has a ``matrix()`` of probabilities R(x)(y), with a row for every input (or for inputs of
@@ -84,6 +86,8 @@ class Randomizer(Reporter, ABC):
     relation: ClassVar[Relation] = Relation.REPLACE
     # Names of the parameters that are paths of files on which the results depend.
     FILES: ClassVar[tuple[str, ...]] = ()
+    # Parameters that ``from_probabilities`` of the class takes in place of ε₀, and what they mean.
+    PROBABILITIES: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     eps0: float | None
 
@@ -407,7 +411,9 @@ def pairs_of_channel(
     # At the smallest ε₀, different numbers may have the same float.
     extreme = eps0 is not None and eps0 > 4.0 * CLOSED_FORM_ERR
     tied = inputs[0] == inputs[1] if extreme else None
-    return {name: from_channel(inputs[[0, 1, row_of_name[name]]], tied) for name in names}
+    # ε₀ may be the float above the number that it stands for, such as log 3.
+    rel_err = CLOSED_FORM_ERR + 2.0**-52 * (eps0 or 0.0)
+    return {name: from_channel(inputs[[0, 1, row_of_name[name]]], tied, rel_err) for name in names}
 
 
 def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:
@@ -425,14 +431,16 @@ def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple
 
 
 def from_channel(
-    rows: NDArray[np.float64] | Sequence[NDArray[np.float64]], tied: BoolArray | None = None
+    rows: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    tied: BoolArray | None = None,
+    rel_err: float = CLOSED_FORM_ERR,
 ) -> Decomposition:
     """Return the merged decomposition of three rows a, b, c of a matrix, shape (3, outputs).
 
     `tied` marks the outputs at which a and b are the same in exact arithmetic.
     """
     a, b, c = rows
-    return Decomposition(a, b, c, rel_err=CLOSED_FORM_ERR, tied=tied).merge()
+    return Decomposition(a, b, c, rel_err=rel_err, tied=tied).merge()
 
 
 def require_private(kind: str, randomizer: Randomizer) -> None:

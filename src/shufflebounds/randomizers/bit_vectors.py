@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +26,17 @@ from shufflebounds.estimation.sampling import required
 from shufflebounds.randomizers.base import (
     CLOSED_FORM_ERR,
     DomainRandomizer,
+    Randomizer,
     crowd_of_rows,
     five_point,
+)
+from shufflebounds.randomizers.probabilities import (
+    FILTER_PROBABILITIES,
+    Probability,
+    bits_of_rappor,
+    eps0_of_ratio,
+    exact_probability,
+    odds_ratio,
 )
 
 # Largest exponent x at which the probability e^{−x} that further bits are all 1 counts in a crowd.
@@ -274,6 +284,12 @@ class UnaryEncoding(BitVectorRandomizer):
 
     NAME = "unary encoding"
     pairs_are_proven = True
+    PROBABILITIES = MappingProxyType(
+        {
+            "p": "chance of a 1 for the user's value; with q, fixes eps0",
+            "q": "chance of a 1 for another value, below p",
+        }
+    )
 
     noise: float = field(
         default=0.5, metadata={"help": "chance of another value's bit to be 1, 0.5 if left out"}
@@ -282,6 +298,40 @@ class UnaryEncoding(BitVectorRandomizer):
     def __post_init__(self) -> None:
         super().__post_init__()
         validation.positive_probability("noise", self.noise, below=1.0)
+
+    @classmethod
+    def from_probabilities(
+        cls, p: Probability, q: Probability, domain_size: int | None = None
+    ) -> UnaryEncoding:
+        """Return the mechanism by the probabilities of a 1.
+
+        Parameters
+        ----------
+        p, q
+            Probabilities of a 1 in the bit of the user's value and of another value, q < p, such as
+            0.75 or ``"1/6"``. The paper on RAPPOR exchanges the two letters.
+        domain_size
+            Number of values, at least 2; None stands for the limit of many.
+
+        Returns
+        -------
+        UnaryEncoding
+            Its ε₀ is the logarithm of p(1 − q)/(q(1 − p)), rounded up.
+
+        Examples
+        --------
+        >>> R = sb.UnaryEncoding.from_probabilities(p=0.75, q=0.25, domain_size=4)
+        >>> f"{R.eps0:.4f}", R.noise
+        ('2.1973', 0.25)
+        """
+        if_one, if_zero = exact_probability("p", p), exact_probability("q", q)
+        if if_zero >= if_one:
+            raise ValueError(
+                f"q must be below p, got p = {p} and q = {q}: p is the probability of a 1 in the "
+                "bit of the user's value (in the paper on RAPPOR that is q)"
+            )
+        eps0 = eps0_of_ratio(odds_ratio(if_one, if_zero), "p and q")
+        return cls(eps0, domain_size, float(if_zero))
 
     @property
     def odds(self) -> float:
@@ -306,6 +356,57 @@ class RAPPOR(BitVectorRandomizer):
     """
 
     pairs_are_proven = True
+    PROBABILITIES = FILTER_PROBABILITIES
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        f: Probability | None = None,
+        p: Probability | None = None,
+        q: Probability | None = None,
+        h: int = 1,
+        bits: int | None = None,
+        cohorts: int = 1,
+        domain_size: int | None = None,
+    ) -> Randomizer:
+        """Return RAPPOR by the numbers of its configuration: f, or p and q, or all three.
+
+        Parameters
+        ----------
+        f
+            Probability, such as 0.5 or ``"1/6"``, that a memoized bit is random; 0 if left out.
+        p, q
+            Probabilities of a 1 if the memoized bit is 0 and if it is 1; 0 and 1 if left out.
+        h, bits, cohorts
+            Hashes of a value, bits of the Bloom filter, and cohorts with hashes of their own. If
+            they are left out, every value has a bit.
+        domain_size
+            Number of values with a bit each; None stands for the limit of many.
+
+        Returns
+        -------
+        Randomizer
+            A `RAPPOR`, an `UnaryEncoding` or a `BloomRAPPOR` of the ε₀ of one report, rounded up.
+
+        Examples
+        --------
+        >>> R = sb.RAPPOR.from_probabilities(f=0.5, p=0.5, q=0.75, domain_size=4)
+        >>> R.label, f"{R.eps0:.4f}"
+        ('unary encoding, D = 4', '0.5371')
+        """
+        if h != 1 or bits is not None or cohorts != 1:
+            from shufflebounds.randomizers.filters import BloomRAPPOR
+
+            if domain_size is not None:
+                raise ValueError(
+                    "domain_size must be left out with h, bits or cohorts, as values are hashed"
+                )
+            return BloomRAPPOR.from_probabilities(f, p, q, h, bits, cohorts)
+        if_one, if_zero = bits_of_rappor(f, p, q)
+        eps0 = eps0_of_ratio(odds_ratio(if_one, if_zero), "f, p and q")
+        if if_one + if_zero == 1:
+            return cls(eps0, domain_size)
+        return UnaryEncoding(eps0, domain_size, float(if_zero))
 
     @property
     def odds(self) -> float:

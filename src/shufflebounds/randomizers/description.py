@@ -1,7 +1,8 @@
 """Descriptions of randomizers in configurations and on the command line.
 
 In YAML a description is a mapping with a ``type``. It is the name of a mechanism, with its
-parameters other than ε₀ beside it, or one of the compositions
+parameters beside it, or one of the compositions below. A mechanism may have an ``eps0`` of its own
+beside them, or the probabilities that ``from_probabilities`` of its class takes.
 
 * ``joint``: ``parts``, each with a ``mechanism`` (a description) and its ``share`` of ε₀; the
   shares sum to 1, or are left out and equal;
@@ -63,12 +64,13 @@ class NamedDescription:
 
 @dataclass(frozen=True)
 class MechanismDescription(NamedDescription):
-    """The name of a mechanism and its parameters other than ε₀."""
+    """The name of a mechanism and its parameters; ε₀ is one of them if it is its own."""
 
     @property
     def has_own_eps0(self) -> bool:
-        """Whether ε₀ follows from the other parameters, so that it is no argument."""
-        return "eps0" not in _parameters(mechanism(self.type))
+        """Whether ε₀ is among the parameters or follows from them, so that it is no argument."""
+        names = [name for name, _ in self.parameters]
+        return "eps0" in names or "eps0" not in _parameters(maker(self.type, names))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -174,6 +176,20 @@ class CompositionDescription:
 Description: TypeAlias = MechanismDescription | CompositionDescription
 
 
+def maker(kind: str, names: Collection[str]) -> Callable[..., Randomizer]:
+    """Return the class of a mechanism, or its ``from_probabilities`` if one of the names asks so.
+
+    Parameters
+    ----------
+    kind
+        The name of the mechanism.
+    names
+        Names of parameters that are given.
+    """
+    class_: Any = mechanism(kind)
+    return class_.from_probabilities if {*class_.PROBABILITIES} & {*names} else class_
+
+
 def types() -> list[str]:
     """Return the types that a description may have."""
     return [*mechanism_names(), *COMPOSITIONS]
@@ -223,11 +239,22 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
 
 def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> MechanismDescription:
     """Return the description of a mechanism with these arguments."""
-    class_ = mechanism(kind)
-    require_arguments(kind, class_, arguments, ["eps0"])
+    class_, make = mechanism(kind), maker(kind, arguments)
+    replaced = _parameters(class_).keys() - _parameters(make).keys()
+    for name in replaced & arguments.keys():
+        given = [key for key in arguments if key in class_.PROBABILITIES]
+        raise ValueError(
+            f"{name} must be left out of {kind} with {' and '.join(given)}, which "
+            f"{'determine' if len(given) > 1 else 'determines'} it"
+        )
+    own_eps0 = {}
+    if "eps0" in arguments and "eps0" in _parameters(class_):
+        own_eps0 = {"eps0": validation.eps0(arguments.pop("eps0"))}
+    further_names = () if make is not class_ else class_.PROBABILITIES
+    require_arguments(kind, make, arguments, ["eps0"], further_names)
     if class_.FILES:
         arguments = class_.completed(arguments)
-    return MechanismDescription(kind, tuple(arguments.items()))
+    return MechanismDescription(kind, tuple((arguments | own_eps0).items()))
 
 
 def _parse_composition(kind: str, parts: object, levels: int) -> CompositionDescription:
@@ -276,13 +303,21 @@ def _part_shares(kind: str, parts: Sequence[Mapping]) -> list[float]:
 
 
 def require_arguments(
-    kind: str, make: Callable, arguments: Mapping[str, Any], further_names: Collection[str]
+    kind: str,
+    make: Callable,
+    arguments: Mapping[str, Any],
+    excluded_names: Collection[str],
+    further_names: Collection[str] = (),
 ) -> None:
-    """Raise ValueError unless `make` takes these arguments by name, with the further names."""
+    """Raise ValueError unless `make` takes these arguments by name, without the excluded names.
+
+    A message about an unknown name lists the further names, too.
+    """
     parameters = _parameters(make)
-    names = [name for name in parameters if name not in further_names]
+    names = [name for name in parameters if name not in excluded_names]
     optional = [name for name in names if parameters[name].default is not inspect.Parameter.empty]
-    require_keys("", kind, arguments, names, optional)
+    more = [name for name in further_names if name not in names]
+    require_keys("", kind, arguments, [*names, *more], [*optional, *more])
 
 
 def require_keys(
@@ -321,7 +356,8 @@ def _parameters(make: Callable) -> Mapping[str, inspect.Parameter]:
 @lru_cache(maxsize=16)
 def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Randomizer:
     """Return a mechanism with its own ε₀. All curves share it, since its arrays may be large."""
-    randomizer = mechanism(kind)(**dict(parameters))
+    arguments = dict(parameters)
+    randomizer = maker(kind, arguments)(**arguments)
     require_private(kind, randomizer)
     return randomizer
 

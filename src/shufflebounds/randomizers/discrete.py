@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,11 @@ from shufflebounds.randomizers.base import (
     five_point,
     from_channel,
     pairs_of_channel,
+)
+from shufflebounds.randomizers.probabilities import (
+    Probability,
+    eps0_of_ratio,
+    exact_probability,
 )
 
 
@@ -68,6 +74,9 @@ class KRR(Randomizer):
     # The values may change places.
     composable = True
     pairs_are_proven = True
+    PROBABILITIES = MappingProxyType(
+        {"random": "chance of a uniformly random report, the true value included; fixes eps0"}
+    )
 
     k: int = field(metadata={"help": "number of values, at least 2"})
     eps0: float
@@ -76,6 +85,32 @@ class KRR(Randomizer):
         # Not every integer above 2⁵³ is a float.
         validation.values("k", self.k)
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
+
+    @classmethod
+    def from_probabilities(cls, k: int, random: Probability) -> KRR:
+        """Return the mechanism whose report is uniformly random with a probability.
+
+        Parameters
+        ----------
+        k
+            Number of values.
+        random
+            Probability, such as 0.05 or ``"1/6"``, that the report is any of the k values with
+            equal chances, the true one included. Otherwise it is the true one.
+
+        Returns
+        -------
+        KRR
+            Its ε₀ is log(1 + k (1 − random)/random), rounded up.
+
+        Examples
+        --------
+        >>> f"{sb.KRR.from_probabilities(k=469, random=0.05).eps0:.4f}"
+        '9.0950'
+        """
+        exact = exact_probability("random", random)
+        ratio = 1 + validation.values("k", k) * (1 - exact) / exact
+        return cls(k, eps0_of_ratio(ratio, "random"))
 
     @property
     def label(self) -> str:
@@ -148,11 +183,12 @@ class KRR(Randomizer):
 @shares_documentation("eps0", "domain_size")
 @dataclass(frozen=True)
 class HadamardResponse(DomainRandomizer):
-    """HR: a column of a Hadamard matrix, those with +1 in the input's row e^{ε₀} times as likely.
+    """HR, not HCMS: a column of a Hadamard matrix, those with +1 in its row e^{ε₀} times as likely.
 
     Value x has row x + 1 of the Sylvester matrix of order K, the smallest power of 2 above the size
     of the domain; row 0, which has only ones, is not used. Two distinct rows agree in half of the
-    columns, with either sign in a quarter.
+    columns, with either sign in a quarter. Apple's Hadamard sketch is `HCMS`, with the bounds of
+    `BLH`.
 
     Notes
     -----

@@ -49,7 +49,7 @@ from shufflebounds.randomizers.base import (
 )
 
 # The eight matching patterns of a report: whether it matches x₁⁰, x₁¹ and another user's input.
-_PATTERNS = tuple(itertools.product((True, False), repeat=3))
+PATTERNS = tuple(itertools.product((True, False), repeat=3))
 
 
 class MatchingRandomizer(Randomizer):
@@ -118,7 +118,7 @@ class MatchingRandomizer(Randomizer):
         masses = np.array([float(mass) for mass in vertex])
         if ((masses > 0.0) & (masses < SMALLEST_MASS * math.exp(self.eps0))).any():
             return None
-        matched = np.array(_PATTERNS).T
+        matched = np.array(PATTERNS).T
         blanket = masses / self._total()
         x0, x1, x2 = np.where(matched, math.exp(self.eps0), 1.0) * blanket
         return Crowd.of_laws(x0, x1, blanket, {"any": x2}, PRODUCT_ERR, attained=False)
@@ -149,7 +149,7 @@ class MatchingRandomizer(Randomizer):
 
 
 def _vertices(match: Fraction, least_both: Fraction) -> list[list[Fraction]]:
-    """Return the vertices of the polytope of the masses of `_PATTERNS`, which sum to 1.
+    """Return the vertices of the polytope of the masses of `PATTERNS`, which sum to 1.
 
     Every input matches with probability `match`, and the first two inputs both match with
     probability `least_both` or more. There are four cases: both of the first two inputs match, the

@@ -17,11 +17,16 @@ from importlib.metadata import EntryPoint, entry_points
 from shufflebounds.core import validation
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
+from shufflebounds.randomizers.dbitflip import DBitFlip
 from shufflebounds.randomizers.discrete import KRR, Collision, Duchi, HadamardResponse
+from shufflebounds.randomizers.filters import BloomRAPPOR
 from shufflebounds.randomizers.gaussian import Gaussian
+from shufflebounds.randomizers.hybrid import Hybrid
 from shufflebounds.randomizers.laplace import Laplace, MetricLaplace
 from shufflebounds.randomizers.matching import HadamardBlocks, PrivSet, Subset
 from shufflebounds.randomizers.matrix_file import MatrixFile
+from shufflebounds.randomizers.sketches import CMS, HCMS
+from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
 
 # The group of entry points by which other packages add mechanisms.
@@ -32,11 +37,16 @@ COMPOSITIONS = ("joint", "k_fold", "parallel", "subsample")
 
 _BUILT_IN: dict[str, type[Randomizer]] = {
     "blh": BLH,
+    "bloom_rappor": BloomRAPPOR,
+    "cms": CMS,
     "collision": Collision,
+    "dbitflip": DBitFlip,
     "duchi": Duchi,
     "gaussian": Gaussian,
     "hadamard": HadamardResponse,
     "hadamard_blocks": HadamardBlocks,
+    "hcms": HCMS,
+    "hybrid": Hybrid,
     "krr": KRR,
     "laplace": Laplace,
     "local_hash": LocalHash,
@@ -48,6 +58,7 @@ _BUILT_IN: dict[str, type[Randomizer]] = {
     "privunit": PrivUnit,
     "rappor": RAPPOR,
     "subset": Subset,
+    "survey": Survey,
     "unary": UnaryEncoding,
 }
 _registered: dict[str, type[Randomizer]] = {}

@@ -64,10 +64,11 @@ class Source:
     for all crowds if those are too many for several rounds.
 
     ``eps0`` is ε₀ of the message (natural log), None if there is none. Sources with one ``key`` are
-    equal.
+    equal. ``relative_work`` compares the work of the bound for all datasets with the usual one.
     """
 
     key: Hashable
+    relative_work: float = 1.0
     eps0: float | None = None
     blankets: Mapping[str, Decomposition]
     datasets: Mapping[str, Decomposition]
@@ -94,6 +95,14 @@ class Source:
             Whether the draws are one of several rounds, for which few pairs of datasets are used.
         """
         return None
+
+    def users(self, draws: int) -> int:
+        """Return how many users provide cover for each other if there are so many draws."""
+        return draws
+
+    def members(self, draws: int) -> int:
+        """Return how many of so many draws are messages of users who may be the victim."""
+        return draws
 
     @property
     def has_datasets(self) -> bool:
@@ -229,7 +238,22 @@ class Subject(ABC):
         """Return the shuffles of a round of n users who follow the protocol."""
 
     def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
-        """Return the shuffles of so many rounds of n users; by default, each round is a new one."""
+        """Return the shuffles of so many rounds of n users; by default, each round is a new one.
+
+        Parameters
+        ----------
+        n
+            The number of users.
+        rounds
+            The number of rounds.
+        aim
+            What bounds are made for.
+
+        Returns
+        -------
+        sequence of Shuffle
+            The shuffles of all rounds.
+        """
         return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
 
     @property

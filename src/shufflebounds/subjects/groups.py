@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -26,8 +28,8 @@ from shufflebounds.randomizers.group_laws import group_crowds, require_one_form
 from shufflebounds.subjects.base import ANY_AIM, Aim, PairName, Shuffle, Source, Subject
 from shufflebounds.subjects.reports import proven_eps0
 
-# Returns how many users of each group report, for n users of all groups.
-Sizes = Callable[[int], tuple[int, ...]]
+# Returns how many users of each group report, for n users of all groups and a victim of a group.
+Sizes = Callable[[int, int], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,39 @@ class FixedSizes:
 
     sizes: tuple[int, ...]
 
-    def __call__(self, n: int) -> tuple[int, ...]:
+    def __call__(self, n: int, victim: int) -> tuple[int, ...]:
         """Return the sizes."""
         return self.sizes
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The sizes of groups that have at least these shares of n users.
+
+    A share of the n users drop out, and some collude. Which groups they belong to is not known: all
+    of them may be members of any group. So they are subtracted from every group, or, for a pair of
+    datasets, from the group of the victim only (``is_lower``). Sizes do not fall with n.
+    """
+
+    shares: tuple[Fraction, ...]
+    dropout: Fraction
+    colluding: int
+    is_lower: bool = False
+
+    def __call__(self, n: int, victim: int) -> tuple[int, ...]:
+        """Return the sizes, which for the victim's group are 1 or more."""
+        return tuple(
+            max(self._size(n, share, is_full=self.is_lower and i != victim), int(i == victim))
+            for i, share in enumerate(self.shares)
+        )
+
+    def _size(self, n: int, share: Fraction, *, is_full: bool) -> int:
+        """Return the size of a group, without those who drop out or collude unless it is full."""
+        if is_full:
+            return math.floor(n * share)
+        # ⌊x⌋ − ⌈y⌉ may fall where x and y rise. It is at least ⌊x − y⌋ − 1.
+        rounding = 1 if self.dropout and not self.is_lower else 0
+        return max(math.floor(n * (share - self.dropout)) - rounding - self.colluding, 0)
 
 
 class GroupSource(Source):
@@ -49,26 +81,43 @@ class GroupSource(Source):
     randomizers
         Those of all groups.
     sizes
-        Returns how many users of each group report, for n users. None of them falls with n.
+        Returns how many users of each group report at least. None of the numbers falls with n.
+    lower_sizes
+        The same for pairs of datasets.
     victims
         The groups that the victim may be a member of.
     """
 
     is_given = False
     has_datasets = True
+    relative_work = 4.0
     datasets: Mapping[str, Decomposition] = {}
 
     def __init__(
-        self, randomizers: tuple[Randomizer, ...], sizes: Sizes, victims: tuple[int, ...]
+        self,
+        randomizers: tuple[Randomizer, ...],
+        sizes: Sizes,
+        lower_sizes: Sizes,
+        victims: tuple[int, ...],
     ) -> None:
-        self.randomizers, self.sizes, self.victims = randomizers, sizes, victims
+        require_one_form(randomizers)
+        self.randomizers, self.victims = randomizers, victims
+        self.sizes, self.lower_sizes = sizes, lower_sizes
         budgets = [proven_eps0(randomizers[i]) for i in victims]
         self.eps0 = None if None in budgets else max(x for x in budgets if x is not None)
 
     @property
     def key(self) -> Hashable:  # type: ignore[override]
         """See `Source`."""
-        return self.randomizers, self.sizes, self.victims
+        return self.randomizers, self.sizes, self.lower_sizes, self.victims
+
+    def users(self, draws: int) -> int:
+        """See `Source`."""
+        return min(sum(self.sizes(draws, i)) for i in self.victims)
+
+    def members(self, draws: int) -> int:
+        """See `Source`."""
+        return min(self.sizes(draws, i)[i] for i in self.victims)
 
     @cached_property
     def group_crowds(self) -> dict[int, tuple[GroupCrowd, ...]]:
@@ -101,9 +150,10 @@ class GroupSource(Source):
         parts: list[Profile] = []
         lower: list[Profile] = []
         for i, crowds in self.group_crowds.items():
-            profiles = GroupProfiles.of(crowds, n, self._others(i))
+            fewest, counts = (_others(x, i) for x in (self.sizes, self.lower_sizes))
+            profiles = GroupProfiles.of(crowds, n, fewest, counts)
             lower += profiles.pairs(MAX_COMPOSED_DATASETS if is_composed else MAX_DATASETS)
-            own = np.array([float(max(self.sizes(int(x))[i], 1)) for x in n.tolist()])
+            own = np.array([float(self.sizes(int(x), i)[i]) for x in n.tolist()])
             blankets = self.randomizers[i].blankets()
             bounds: list[Profile] = [
                 Max([pair(x, own, "own group").upper for x in blankets.values()])
@@ -111,17 +161,19 @@ class GroupSource(Source):
             if is_best:
                 bounds.append(profiles.upper())
             parts.append(Min(bounds))
-        blanket = Max([pair(x, n, "blanket").upper for x in self.blankets.values()])
+        users = np.array([float(self.users(int(x))) for x in n.tolist()])
+        blanket = Max([pair(x, users, "blanket").upper for x in self.blankets.values()])
         upper = Min([blanket, Max(parts) if len(parts) > 1 else parts[0]])
         return Interval(Max(lower, is_selective=True), upper)
 
-    def _others(self, victim: int) -> Counts:
-        """Return the function that returns the numbers of other users of a victim of a group."""
 
-        def counts(n: int) -> tuple[int, ...]:
-            return tuple(max(x - (i == victim), 0) for i, x in enumerate(self.sizes(n)))
+def _others(sizes: Sizes, victim: int) -> Counts:
+    """Return the function that returns the numbers of other users of a victim of a group."""
 
-        return counts
+    def counts(n: int) -> tuple[int, ...]:
+        return tuple(x - (i == victim) for i, x in enumerate(sizes(n, victim)))
+
+    return counts
 
 
 @dataclass(frozen=True)
@@ -207,7 +259,7 @@ class Groups(Subject):
         """What one report tells."""
         victims = range(len(self.groups)) if self.victim is None else (self.victim - 1,)
         sizes = FixedSizes(tuple(n for n, _ in self.groups))
-        return GroupSource(self.randomizers, sizes, tuple(victims))
+        return GroupSource(self.randomizers, sizes, sizes, tuple(victims))
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""

@@ -581,7 +581,13 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert list(listed) == [*registry.mechanism_names(), "any"]
     told = "number of values, at least 2"
     assert listed["krr"]["parameters"] == {
-        "k": {"type": "int", "required": True, "default": None, "help": told}
+        "k": {"type": "int", "required": True, "default": None, "help": told},
+        "random": {
+            "type": "Fraction",
+            "required": False,
+            "default": None,
+            "help": sb.KRR.PROBABILITIES["random"],
+        },
     }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
     # One row each, with the names of its parameters; those that are optional in brackets. Names
@@ -617,13 +623,15 @@ def test_protocols_are_explained_like_mechanisms():
 def test_every_parameter_of_a_mechanism_is_an_option(name):
     """Values are the examples of the fields or, if a field has none, fit its type."""
     fields = {field.name: field.metadata for field in dataclasses.fields(registry.mechanism(name))}
+    values = {int: 5, float: 0.25, Fraction: 0.25}
     own = {
-        parameter: fields[parameter].get("example", {int: 5, float: 0.25}.get(entry.type))
+        parameter: fields[parameter].get("example", values.get(entry.type))
         for parameter, entry in parameters(name).items()
+        if parameter in fields  # others take the place of ε₀
     }
     given = [part for name in own for part in (flag(name), str(own[name]))]
-    # The noise of a Gaussian report fixes ε₀.
-    eps0 = () if name == "gaussian" else ("--eps0", "1")
+    # The noise of a Gaussian report fixes ε₀, and so do the probabilities of a survey.
+    eps0 = () if name in ("gaussian", "survey") else ("--eps0", "1")
     options = ("--mechanism", name, *given, *eps0, "--n", "100", "--delta", "1e-3")
     assert answer("epsilon", *options)["parameters"] == own
 
@@ -712,7 +720,6 @@ epsilon no-mechanism: missing argument 'MECHANISM', such as krr
 epsilon no-eps0: missing option '--eps0', which KRR(k=10) needs.
 epsilon --mechanism rapor: did you mean rappor
 epsilon --mechanism x: 'x' is not known; is its package installed here?
-epsilon no-mechanism x --size 3: 'x' is not known; is its package installed here?
 epsilon no-mechanism --size=3 krr: no such option '--size'; `
 epsilon no-mechanism krr --values 3: no such option '--values'; did you mean --k?
 epsilon --dropout 10: from 0 to 1, got 10; for 10 % write 0.1.
@@ -835,6 +842,25 @@ def test_a_mistake_ends_in_one_sentence(mistake):
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     assert message.lower() in result.stderr.lower()
+
+
+def test_an_unknown_mechanism_is_the_mistake_not_its_options():
+    result = run("epsilon", "subset_selection", "--k", 6, "--size", 2, *options(mechanism=None))
+    assert result.exit_code == 2
+    assert "'subset_selection' is not known; is its package installed here?" in result.stderr
+
+
+def test_a_mechanism_is_an_argument_or_an_option():
+    rest = ("--k", 10, "--eps0", 4, "--n", 1000, "--delta", 1e-3)
+    expected = answer("epsilon", "--mechanism", "krr", *rest)
+    for named in (("krr",), ("KRR",), ("-m", "krr"), ("--protocol", "krr")):
+        assert answer("epsilon", *named, *rest) == expected
+    assert answer("epsilon", *rest[:4], "krr", "-n", 1000, "--delta", 1e-3) == expected
+    dump = ("--domain-size", 4, "-n", 1000, "--delta", 0.1)
+    protocol = answer("epsilon", "--protocol", "dump", *dump)
+    assert answer("epsilon", "dump", *dump) == answer("epsilon", "-m", "dump", *dump) == protocol
+    assert protocol["protocol"] == "dump"
+    assert "Usage: " in run("epsilon").stderr
 
 
 def test_the_version_and_the_help():

@@ -16,6 +16,9 @@ MECHANISMS = {
     "rappor": sb.RAPPOR(1.5, domain_size=6),
     "blh": sb.BLH(1.5, domain_size=6),
     "local_hash": sb.LocalHash(1.5, domain_size=6),
+    "cms": sb.CMS(1.5, width=8, domain_size=6),
+    "hcms": sb.HCMS(1.5, width=4, domain_size=6),
+    "dbitflip": sb.DBitFlip(1.5, domain_size=6, d=2),
     "hadamard": sb.HadamardResponse(1.5, domain_size=6),
     "hadamard_blocks": sb.HadamardBlocks(1.5, blocks=3, domain_size=6),
     "matrix": sb.MatrixRandomizer(sb.KRR(6, 1.5).matrix() @ sb.KRR(6, 2.0).matrix()),
@@ -74,6 +77,8 @@ def test_items_of_sets(randomizer):
     [
         (sb.Duchi(1.0), 0.0),
         (sb.Piecewise(2.0), 1.0),
+        (sb.Hybrid(2.0), 0.5),
+        (sb.Hybrid(2.0, share=0.2), 0.0),
         (sb.Laplace(2.0), 1.0),
         (sb.Laplace(2.0, domain="interval"), 0.3),
         (sb.Laplace(2.0, domain="rounded", steps=2), 0.25),

@@ -109,7 +109,17 @@ def test_eps0_is_kept_up_to_rounding(parts, eps0):
         ({"type": "kr", "k": 3}, "type must be one of [a-z_0-9, ]*, got 'kr'"),
         ({"type": ["krr"], "k": 3}, r"type must be one of .*, got \['krr'\]"),
         ({"type": "krr"}, "k is missing; krr needs: k"),
-        ({"type": "krr", "k": 3, "eps0": 1.0}, "eps0 is not a parameter of krr"),
+        ({"type": "krr", "k": 3, "eps0": 0.0}, "eps0 must be a finite number with 0 < eps0"),
+        ({"type": "krr", "k": 3, "eps": 1.0}, "eps is not a parameter of krr"),
+        (
+            {"type": "krr", "k": 3, "random": 0.1, "eps0": 1.0},
+            "eps0 must be left out of krr with random, which determines it$",
+        ),
+        (
+            {"type": "unary", "p": 0.5, "q": 0.1, "noise": 0.2},
+            "noise must be left out of unary with p and q, which determine it$",
+        ),
+        ({"type": "unary", "p": 0.5}, "q is missing; unary needs: p, q"),
         ({"type": "krr", "k": 3, 5: 6}, "5 is not a parameter of krr"),
         ({"type": "krr", "k": "3"}, "k must be an integer from 2 to 9007199254740992, got '3'"),
         ({"type": "rappor", "domain": 3}, r"domain is not a .* \(did you mean domain_size\?\)"),

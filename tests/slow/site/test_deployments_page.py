@@ -28,7 +28,7 @@ def _files(tmp_path, monkeypatch):
 
 
 def test_the_python_prints_what_it_says():
-    assert assert_prints_what_it_says(PAGE) == 4
+    assert assert_prints_what_it_says(PAGE) == 3
 
 
 def test_the_command_prints_what_it_says():

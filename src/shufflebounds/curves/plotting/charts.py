@@ -24,7 +24,7 @@ from matplotlib.markers import MarkerStyle
 
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
-from shufflebounds.curves.plotting.figures import figure
+from shufflebounds.curves.plotting.figures import SHADE, figure
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
 from shufflebounds.curves.plotting.names import (
     place_of_end,
@@ -224,6 +224,13 @@ def _panel(
     layers = [lines, markers, hovered, *_names(i, by_curve)]
     if view.is_ratio:
         layers.insert(0, alt.Chart().mark_rule(aria=False, color=UNIT).encode(y=alt.datum(1.0)))
+    if any(view.wide_ends(curve) for _, curve in view.lines):
+        shade = base.transform_filter("isValid(datum.high)").mark_area(
+            clip=True, aria=False, opacity=SHADE, tooltip=None
+        )
+        low = y.copy()
+        low.shorthand = "low:Q"
+        layers.insert(0, shade.encode(y=low, y2="high:Q", color=color))
     if view.band:
         band = base.transform_filter("isValid(datum.top)").mark_area(
             clip=True, aria=False, color=BAND
@@ -331,22 +338,27 @@ def _visible(view: View, values: FloatArray) -> list[float | None]:
 def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
     """Yield the points of all lines of a panel, since later ones lie over them as in print.
 
-    Those of the lower end of a band have its edges as ``bottom`` and ``top``.
+    Those of the lower end of a band have its edges as ``bottom`` and ``top``, and wide enclosures
+    have their ends as ``low`` and ``high``.
     """
     edges = [_visible(view, edge) for edge in view.band_edges()] if view.band else []
     for line, curve, name in sorted(lines_with_names(view), key=lambda entry: height(*entry[:2])):
         step = max(1, curve.x.size // MARKERS)
         is_lowest = view.band is not None and curve is view.band[0]
-        bottoms, tops = edges if is_lowest else [[None] * curve.x.size] * 2
-        for i, (y, bottom, top) in enumerate(
-            zip(_visible(view, curve.y), bottoms, tops, strict=True)
-        ):
+        unknown = [[None] * curve.x.size] * 2
+        bottoms, tops = edges if is_lowest else unknown
+        ends = view.wide_ends(curve)
+        lows, highs = [_visible(view, end) for end in ends] if ends else unknown
+        columns = zip(_visible(view, curve.y), bottoms, tops, lows, highs, strict=True)
+        for i, (y, bottom, top, low, high) in enumerate(columns):
             point = {
                 "curve": name,
                 "x": float(f"{curve.x[i]:.6g}"),
                 "y": y,
                 "bottom": bottom,
                 "top": top,
+                "low": low if high else None,
+                "high": high if low else None,
                 "value": _value(view, sheet, curve, i),
                 "is_marked": (line.look.marker and i % step == 0) or None,
             }

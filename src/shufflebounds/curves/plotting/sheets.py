@@ -209,12 +209,12 @@ class View:
         is_narrow = y.size and y.max() / y.min() < near[1] / near[0]
         return math.sqrt(y.max() * y.min()) * near if is_narrow else np.empty(0)
 
-    def hides(self, line: Line, curve: Drawn) -> bool:
-        """Return whether a line lies under one of another label at all of its points.
+    def cover(self, line: Line, curve: Drawn) -> str:
+        """Return the label of a line that another one lies under at all of its points; or nothing.
 
         An axis of ratios shows smaller differences.
         """
-        rtol = (2.0 if self.is_ratio else 10.0) * self.rtol
+        rtol = min((2.0 if self.is_ratio else 10.0) * self.rtol, USUAL_RTOL)
         for other_line, other in self.lines:
             is_above = height(other_line, other) > height(line, curve)
             if other_line.label == line.label or not is_above or other.y.size != curve.y.size:
@@ -223,8 +223,8 @@ class View:
             pair = (curve.end, other.end) if all(known) else (curve.y, other.y)
             is_same = np.isclose(*pair, rtol=rtol, atol=0.0, equal_nan=True)
             if np.array_equal(other.x, curve.x) and is_same.all():
-                return True
-        return False
+                return other_line.label
+        return ""
 
     def wide_ends(self, curve: Drawn) -> tuple[FloatArray, FloatArray] | None:
         """Return both ends of the enclosures of a curve, (P,) each, if they are visibly apart.
@@ -277,22 +277,29 @@ def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
         label
         for label in visible
         if all(
-            view.hides(line, curve)
+            view.cover(line, curve)
             for view in views
             for line, curve in view.lines
             if line.label == label
         )
     }
-    places: dict[str, tuple[float, bool, bool]] = {}
+    means: dict[str, float] = {}
+    covers: dict[str, str] = {}
     sizes = np.abs(np.concatenate([curve.y for _, curve in views[-1].lines]))
     scale = 1.0 if is_log else float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
     for line, curve in views[-1].lines:
-        mean = round(mean_height(curve.y, is_log=is_log) / scale, 3)
-        place = mean, line.label not in hidden, curve.kind != "lower"
-        places.setdefault(line.label, place)
+        means.setdefault(line.label, round(mean_height(curve.y, is_log=is_log) / scale, 3))
+        covers.setdefault(line.label, views[-1].cover(line, curve))
+    is_lower = {line.label: curve.kind == "lower" for line, curve in views[-1].lines}
+
+    def place(label: str) -> tuple[float, bool, bool]:
+        """Return the place of a name, which is below that of the line it lies under."""
+        top = covers[label] if label in hidden else label
+        return means[top], label not in hidden, not is_lower[label]
+
     # Of lines at one place the first stands above.
-    shown = [label for label in [*places][::-1] if label and label in visible]
-    labels = sorted(shown, key=lambda label: places[label])
+    shown = [label for label in [*means][::-1] if label and label in visible]
+    labels = sorted(shown, key=place)
     return {label: f"= {label}" if label in hidden else label for label in labels}
 
 
