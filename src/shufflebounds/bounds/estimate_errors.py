@@ -1,4 +1,4 @@
-"""The errors of estimates as bounds of the protocol `Calibrated`: docs/accuracy.md."""
+"""The errors of estimates as bounds of the protocol `Calibrated`: docs/proofs/errors.md."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _curator_mse(protocol: Calibrated) -> Enclosure:
 ESTIMATE_ERROR = _error_bound(
     "estimate_error",
     "error of the estimate",
-    "docs/accuracy.md: supports of values, at an eps0 that meets the target",
+    "docs/proofs/errors.md: supports of values, at an eps0 that meets the target",
     lambda protocol: calibrated(protocol).mse,
 )
 CURATOR_ERROR = _error_bound(
     "curator_error",
     "error of a trusted curator",
-    "docs/accuracy.md: geometric (for a mean: Laplace) or Gaussian noise, whichever is better",
+    "docs/proofs/errors.md: geometric (for a mean: Laplace) or Gaussian noise, whichever is better",
     _curator_mse,
 )

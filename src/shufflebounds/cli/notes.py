@@ -41,7 +41,7 @@ def _warnings_on_draws(deployment: Scenario) -> list[str]:
         notes.append(
             "The sample is drawn again in every round: this does not hold for a panel that is "
             "drawn once and kept, which protects less. Ask about a panel by itself, with the "
-            "number of its members as n and without --rate; docs/threat-model.md says what you "
+            "number of its members as n and without --rate; docs/what-to-compose.md says what you "
             "can claim if its members stay secret."
         )
     if deployment.mechanism.type == "parallel":
@@ -73,7 +73,7 @@ def untried_bound(deployment: Scenario) -> list[str]:
     return [
         "The bound for all datasets was not tried, so the best proven bound may be larger than "
         "necessary. It needs crowds, which list all inputs of the other users. "
-        f"{deployment.sample.label} has none, or too many (docs/tutorial.md)."
+        f"{deployment.sample.label} has none, or too many (docs/own-mechanism.md)."
     ]
 
 
@@ -130,7 +130,7 @@ def _notes_on_matrices(deployment: Scenario) -> list[str]:
     if k > 1:
         notes.append(
             f"A user sends {k} reports together, one of every coordinate of the input. Each of "
-            "them has the eps0 of the matrix, all of them together "
+            "them has the eps0 of the matrix; together they have "
             f"{shown_eps0(deployment.sample.eps0)}."
         )
     return notes
@@ -155,7 +155,7 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
         notes.append(
             "Every user draws a part afresh for each report, in secret and whatever the value. If "
             "groups of users have parts of their own, ask about each group by itself, with the "
-            "number of its members as n, and claim the largest epsilon (docs/threat-model.md)."
+            "number of its members as n, and claim the largest epsilon (docs/what-to-compose.md)."
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"
@@ -238,9 +238,9 @@ def without_shuffler(
 ) -> list[str]:
     """Return a sentence on what is left if the shuffler fails; none if there is no ε₀.
 
-    ``eps0`` is that of all that a user sends in a round. ``rounds`` is None, or 0, if their number
-    is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that reveals.
-    ``hidden_by`` names what stands in place of the shuffler.
+    ``eps0`` is that of everything a user sends in a round. ``rounds`` is None, or 0, if their
+    number is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that
+    reveals. ``hidden_by`` names what stands in place of the shuffler.
     """
     if eps0 is None:
         return []

@@ -1,7 +1,7 @@
 """Errors of estimates from local reports: of the shares of users by value, of means of numbers.
 
 The estimates are linear in the reports and unbiased, for any fixed inputs of the users.
-docs/accuracy.md derives every formula.
+docs/proofs/errors.md derives every formula.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class Spread(ABC):
     def error(self, n: int, shares: ArrayLike | None) -> Error:
         """Return the error for n users, given that at least one of them reports.
 
-        The formula is in docs/accuracy.md. Raises ValueError for shares of a wrong number of values
-        or below 0.
+        The formula is in docs/proofs/errors.md. Raises ValueError for shares of a wrong number of
+        values or below 0.
         """
         growth, odds = 1.0, 0.0
         if self.rate < 1.0:

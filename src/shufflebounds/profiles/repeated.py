@@ -21,6 +21,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.validation import MIN_DELTA
 from shufflebounds.core.work import RESERVE, budget
 from shufflebounds.divergence.law import U
+from shufflebounds.profiles.chosen_orders import ChosenOrders
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.profile import Ends, Interval, Max, Profile, one_or_many
 from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
@@ -52,7 +53,7 @@ class RoundQuestion(NamedTuple):
         delta, eps = (self.at, math.nan) if self.is_epsilon else (math.nan, self.at)
         return RoundTarget(delta, eps, rtol)
 
-    def end(self, loss_sum: LossSum, side: float) -> float:
+    def end(self, loss_sum: LossSum | ChosenOrders, side: float) -> float:
         """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
         if self.is_epsilon:
             return loss_sum.root(self.at, self.rtol, side)
@@ -167,6 +168,8 @@ class Repeated:
         try:
             for sums in self.rounds.sums(question.target(self._first_rtol(aim))):
                 before, answer = answer, answer.narrowed(*_ends(question, sums))
+                if answer.enclosure.relative_width > question.rtol:
+                    answer = answer.narrowed(*_chosen_end(question, sums))
                 previous, width = width, answer.enclosure.relative_width
                 if answer.upper <= MIN_DELTA or width <= question.rtol:
                     return answer._replace(is_short=False)
@@ -271,6 +274,12 @@ def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float, str]:
     lowers = [(question.end(x, -1.0), name) for name, x in sums.named_lower()]
     lower, name = max(lowers, key=lambda x: x[0], default=(0.0, ""))
     return lower, max(question.end(x, 1.0) for x in sums.upper()), name
+
+
+def _chosen_end(question: RoundQuestion, sums: Sums) -> tuple[float, float, str]:
+    """Return the upper end for rounds each of which has one order, chosen from what was seen."""
+    chosen = sums.chosen_orders(question.target(question.rtol))
+    return 0.0, math.inf if chosen is None else question.end(chosen, 1.0), ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ import numpy as np
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.progress import steps
-from shufflebounds.divergence.engine import few_outcomes
 from shufflebounds.divergence.enumeration import outcomes
+from shufflebounds.profiles.chosen_orders import ChosenOrders, bound_of_chosen_orders
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.loss_sum import LossSum, Tilt
 from shufflebounds.profiles.losses import (
@@ -71,6 +71,8 @@ SMALLEST_SENSITIVITY = 0.1
 APART = 0.4
 # Most choices of nodes.
 MAX_CHOICES = 4
+# Most pairs of datasets between which rounds are free to choose by `chosen_orders`. Speed only.
+MAX_CHOSEN_PAIRS = 4
 
 
 class RoundTarget(NamedTuple):
@@ -129,12 +131,21 @@ class RoundKind:
         pairs = pairs if interval.is_exact else pairs[:most_pairs]
         return RoundKind(interval, times, pairs, family)
 
+    @cached_property
+    def orders(self) -> tuple[Orders, ...]:
+        """The orders (a, b) and (b, a) of the pairs whose largest curve is the upper profile.
+
+        It is empty if there are none, if they are many, or if the orders of each pair are the same.
+        """
+        upper = self.interval.upper
+        pairs = tuple(dataset_pairs(upper)) if is_largest_of_pairs(upper) else ()
+        is_asymmetric = any(first is not second for first, second in pairs)
+        return pairs if is_asymmetric and len(pairs) <= MAX_CHOSEN_PAIRS else ()
+
     @property
     def upper_parts(self) -> list[Profile]:
-        """The upper profile, or one for each order of the two datasets if rounds have the same."""
-        upper = self.interval.upper
-        has_orders = self.interval.is_ordered and isinstance(upper, Max) and len(upper.parts) == 2
-        return list(upper.parts) if has_orders and isinstance(upper, Max) else [upper]
+        """The upper profile, or the orders whose largest curve it is if they differ."""
+        return list(dict.fromkeys(x for pair in self.orders for x in pair)) or [self.interval.upper]
 
     @property
     def is_symmetric(self) -> bool:
@@ -153,11 +164,18 @@ def dataset_pairs(profile: Profile) -> Iterator[Orders]:
             yield from dataset_pairs(part)
 
 
+def is_largest_of_pairs(profile: Profile) -> bool:
+    """Return whether a profile is the largest of pairs of datasets, in both orders."""
+    if isinstance(profile, Max):
+        return all(is_largest_of_pairs(part) for part in profile.parts)
+    return isinstance(profile, Direction)
+
+
 def enclosures_at(
     direction: Direction, eps: FloatArray, rtol: float | FloatArray, level: float
 ) -> Ends:
     """Return ends of δ at several ε, by enumeration if outcomes are few."""
-    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    ranked = direction.few_outcomes()
     if ranked is None:
         return direction.at(np.zeros(eps.size, int)).deltas(eps, rtol, floor=level)
     enclosures = [ranked.divergence(x) for x in eps.tolist()]
@@ -168,7 +186,7 @@ def enclosures_at(
 
 def kinks_of(direction: Direction) -> FloatArray | None:
     """Return the ε > 0 at which a curve has kinks, and its end, if its outcomes are few."""
-    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    ranked = direction.few_outcomes()
     if ranked is None:
         return None
     ratios = ranked.ratios[(ranked.ratios > 1.0) & np.isfinite(ranked.ratios)]
@@ -183,7 +201,7 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
     """Return estimates of log δ at several ε; they bound nothing."""
     if isinstance(profile, Max):
         return np.asarray(np.max([log_estimates(part, eps) for part in profile.parts], axis=0))
-    if isinstance(profile, Direction) and few_outcomes(profile.decomposition, int(profile.n[0])):
+    if isinstance(profile, Direction) and profile.few_outcomes():
         with np.errstate(divide="ignore"):
             return np.log(enclosures_at(profile, eps, 1.0, 0.0).upper)
     return profile.at(np.zeros(eps.size, int)).estimates(eps)
@@ -193,7 +211,7 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
 class RoundCurve:
     """What is known of the δ(ε) of a kind of round, at ``nodes`` that ascend.
 
-    ``upper`` has a row for each order of the two datasets if rounds have the same order, else one.
+    ``upper`` has a row for each of the kind's ``upper_parts``, or one if the kind is exact.
     ``former`` are nodes of a coarser curve.
     """
 
@@ -248,7 +266,7 @@ class RoundCurve:
             self.pairs[direction] = CurveBounds(lower, upper, limit)
         upper = largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
-            parts, floor = self.kind.upper_parts, np.maximum(largest[0], level)
+            parts, floor = self.kind.upper_parts, np.maximum(largest[1], level)
             if len(parts) > 1:
                 floor = np.full(nodes.size, level)
             profiles = [part.at(np.zeros(nodes.size, int)) for part in parts]
@@ -282,11 +300,33 @@ class RoundCurve:
         """Upper bounds of δ at the nodes, for both orders."""
         return np.asarray(self.upper.max(axis=0))
 
+    @property
+    def sides(self) -> int:
+        """The number of orders of the two datasets that the upper profile has: 1 or 2."""
+        return len(self.upper) if self.kind.interval.is_ordered else 1
+
     def above(self, side: int = 0) -> Losses:
         """Return losses above the upper profile, of the order `side` if rounds have the same."""
-        if len(self.upper) == 1:
-            return losses_above(self.nodes, self.upper[0])
+        if self.sides == 1:
+            return losses_above(self.nodes, self.largest)
         return losses_above_order(self.nodes, self.upper[side], self.upper[1 - side])
+
+    def above_orders(self) -> list[Losses]:
+        """Return losses above each order of each pair whose largest curve is the upper profile.
+
+        There are none if the orders do not differ, or if rounds have the same order.
+        """
+        kind = self.kind
+        if not kind.orders or kind.interval.is_ordered:
+            return []
+        bounds: dict[Profile, FloatArray] = dict(zip(kind.upper_parts, self.upper, strict=False))
+        if kind.interval.is_exact:
+            bounds = {direction: x.upper for direction, x in self.pairs.items()}
+        return [
+            losses_above_order(self.nodes, bounds[first], bounds[second])
+            for pair in kind.orders
+            for first, second in dict.fromkeys((pair, pair[::-1]))
+        ]
 
     def below(self, orders: Orders) -> Losses | None:
         """Return losses below those of a pair of datasets."""
@@ -314,6 +354,8 @@ class RoundCurve:
         """Return losses above those of a pair of datasets, up to roundings if they are exact."""
         if orders[0] in self.exact:
             return self.exact[orders[0]]
+        if orders[0].has_gap and (losses := self.below(orders)) is not None:
+            return losses
         forward, backward = (self.pairs[direction].upper for direction in orders)
         return losses_above_order(self.nodes, forward, backward)
 
@@ -448,7 +490,7 @@ class Sums:
     @cached_property
     def _above(self) -> list[list[Losses]]:
         """Losses above each kind, in each order if some rounds have the same order."""
-        count = max(len(curve.upper) for curve in self.curves)
+        count = max(curve.sides for curve in self.curves)
         return [[curve.above(side) for curve in self.curves] for side in range(count)]
 
     @cached_property
@@ -466,6 +508,20 @@ class Sums:
         """
         sums = (self._sum(losses, times) for losses in self._above)
         return [x for x in sums if x is not None]
+
+    def chosen_orders(self, target: RoundTarget) -> ChosenOrders | LossSum | None:
+        """Return what bounds rounds of one kind if each of them has some order of some pair.
+
+        None if there are several kinds, or nothing to choose.
+        """
+        laws = self.curves[0].above_orders() if len(self.curves) == 1 else []
+        times = self.rounds.kinds[0].times
+        if not laws or times == 1:
+            return None
+        [largest] = self.upper()
+        tilt = target.tilt(largest)
+        width = target.sensitivity(tilt)
+        return bound_of_chosen_orders(laws, self.curves[0].above(), times, tilt, width)
 
     def lower(self, times: Sequence[int] | None = None) -> list[LossSum]:
         """Return sums below the rounds, for each pair of datasets in each order.

@@ -186,8 +186,8 @@ class CoordinateSums(Subject):
 
     Given all values, the bits are independent of each other, and so are the sums. If the victim's
     value x₁¹ replaces x₁⁰, only the sums of these two coordinates change their laws. Each of them
-    is a shuffle of one noisy bit per user, and ``parts`` are both shuffles (docs/aggregation.md).
-    ε₀ of ``randomizer`` is that of a whole vector.
+    is a shuffle of one noisy bit per user, and ``parts`` are both shuffles
+    (docs/proofs/aggregation.md). ε₀ of ``randomizer`` is that of a whole vector.
 
     Raises ValueError for a randomizer that does not make bit vectors.
     """

@@ -67,7 +67,7 @@ class BallsIntoBins(MultiMessage):
         return {"x1": self.worst_pair}
 
     def error(self, n: int) -> Error:
-        """Return the error of a histogram of values that are the bins (docs/accuracy.md).
+        """Return the error of a histogram of values that are the bins (docs/proofs/errors.md).
 
         Raises ValueError for several special bins per value.
         """
@@ -181,7 +181,7 @@ class CheuZhilyaev(MultiMessage):
         )
 
     def spread(self, values: int) -> SpreadOfShares:
-        """Return the spread of a histogram of so many values (docs/accuracy.md)."""
+        """Return the spread of a histogram of so many values (docs/proofs/errors.md)."""
         validation.whole("values", values, minimum=2)
         f, gap = self.flip, 1.0 - 2.0 * self.flip
         noise = (1 + self.blankets) * f * (1.0 - f) / gap / gap
@@ -287,7 +287,7 @@ class Dump(MultiMessage):
         return (1 + self.blankets) * math.log2(self.domain_size)
 
     def spread(self) -> SpreadOfShares:
-        """Return the spread of a histogram of the values (docs/accuracy.md)."""
+        """Return the spread of a histogram of the values (docs/proofs/errors.md)."""
         d, flip = self.domain_size, self.flip
         q, gap = flip / (d - 1), 1.0 - flip - flip / (d - 1)
         dummies = self.blankets * (1.0 - 1.0 / d) / d

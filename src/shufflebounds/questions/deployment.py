@@ -21,7 +21,7 @@ from shufflebounds.core.progress import steps
 from shufflebounds.core.relation import common_relation
 from shufflebounds.core.words import counted
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.rounds import Rounds, RoundTarget, Sums
+from shufflebounds.profiles.rounds import RoundTarget, Sums
 from shufflebounds.questions.deployment_description import (
     DailyReport,
     Days,
@@ -31,9 +31,9 @@ from shufflebounds.questions.deployment_description import (
     read_days,
     read_description,
 )
-from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, round_kinds
+from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, repeated
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.subjects.base import Shuffle
+from shufflebounds.subjects.base import GivenSource, Shuffle, Source
 from shufflebounds.subjects.reports import source_of
 
 if TYPE_CHECKING:
@@ -47,24 +47,41 @@ BEST_WORK = 0.1 * BUDGET
 
 
 class SentReport(NamedTuple):
-    """A report of a group: its randomizer, and its shuffles of each day.
+    """A report of a group: its randomizer, and its shuffles by the place of their day.
 
     Memoized answers are in the shuffles of the first day only.
     """
 
     report: DailyReport
     randomizer: Randomizer
-    rounds: tuple[Shuffle, ...]
+    rounds: Mapping[int, Shuffle]
 
     @property
     def shuffles(self) -> int:
         """The number of shuffles of all days."""
-        return sum(round_.times for round_ in self.rounds)
+        return sum(round_.times for round_ in self.rounds.values())
 
     @property
     def fewest_users(self) -> int:
         """The smallest number of users that upper bounds count on."""
-        return min(round_.draws for round_ in self.rounds)
+        return min(round_.draws for round_ in self.rounds.values())
+
+    @property
+    def standard_error(self) -> float | None:
+        """That of the estimate from a shuffle of the fewest users; None if there is no estimate.
+
+        Memoized answers are those of the first day.
+        """
+        users = min(round_.most_draws for round_ in self.rounds.values())
+        try:
+            errors = self.report.first_day_randomizer().errors(users)
+        except ValueError:
+            return None
+        return max(error.standard_error for error in errors)
+
+    def first_days(self, count: int) -> list[Shuffle]:
+        """Return the shuffles of the first days of the deployment."""
+        return [round_ for day, round_ in self.rounds.items() if day < count]
 
 
 class SentReports:
@@ -76,12 +93,16 @@ class SentReports:
     def __init__(self, parts: Iterable[SentReport]) -> None:
         self.parts = tuple(parts)
         self._sums: dict[float, Sums] = {}
-        self._places: dict[tuple, int] = {}
+
+    @cached_property
+    def rounds(self) -> list[tuple[SentReport, int]]:
+        """The report and the day of every round."""
+        return [(part, day) for part in self.parts for day in part.rounds]
 
     @cached_property
     def shuffles(self) -> list[Shuffle]:
-        """The shuffles of all reports and days."""
-        return [x for part in self.parts for x in part.rounds]
+        """The shuffles of these rounds."""
+        return [part.rounds[day] for part, day in self.rounds]
 
     @cached_property
     def kinds(self) -> list[JoinedShuffles]:
@@ -108,33 +129,33 @@ class SentReports:
         return _at_most(ends, pure_epsilon(parts, days))
 
     def running(self, delta: float, days: int) -> list[Enclosure]:
-        """Return the ε of all reports of the first day, of the first two days, and so on."""
+        """Return the ε of all reports of the first day, of the first two days, and so on.
+
+        Days on which nothing is sent have that of the day before.
+        """
         delta = validation.delta(delta)
         # The last day comes first: its ends are those of `epsilon`.
-        latest_first = [*reversed(range(1, days + 1))]
-        times = (self._times(self.parts, day) for day in steps(latest_first, "epsilon of days"))
+        active = sorted({day + 1 for part in self.parts for day in part.rounds}, reverse=True)
+        times = (self._times(self.parts, day) for day in steps(active, "epsilon of days"))
         ends = self._sums_at(delta).epsilons(delta, LOSSES_RTOL, times)
-        return [
-            _at_most(x, pure_epsilon(self.parts, day))
-            for day, x in zip(latest_first, ends, strict=True)
-        ][::-1]
+        by_day = {
+            day: _at_most(x, pure_epsilon(self.parts, day))
+            for day, x in zip(active, ends, strict=True)
+        }
+        running, latest = [], Enclosure(0.0, 0.0)
+        for day in range(1, days + 1):
+            latest = by_day.get(day, latest)
+            running.append(latest)
+        return running
 
     def _times(self, parts: Iterable[SentReport], days: int) -> list[int]:
         """Return the numbers of rounds of each kind that some of the reports have in these days."""
-        times = [0] * len(self.kinds)
-        for part in parts:
-            for shuffle in part.rounds[:days]:
-                times[self._kind_of(shuffle)] += shuffle.times
-        return times
-
-    def _kind_of(self, shuffle: Shuffle) -> int:
-        """Return the place of the kind whose bounds a shuffle has."""
-        key = shuffle.source.key, shuffle.draws, shuffle.most_draws
-        if key not in self._places:
-            # Of the kinds that cover the shuffle, the one with the most users claims least.
-            holders = (i for i, kind in enumerate(self.kinds) if shuffle in kind)
-            self._places[key] = max(holders, key=lambda i: self.kinds[i].shuffle.draws)
-        return self._places[key]
+        names = {part.report.name for part in parts}
+        counts = [
+            shuffle.times if part.report.name in names and day < days else 0
+            for (part, day), shuffle in zip(self.rounds, self.shuffles, strict=True)
+        ]
+        return [sum(counts[place] for place in kind.places) for kind in self.kinds]
 
     def _sums_at(self, delta: float) -> Sums:
         """Return the losses of all kinds of rounds; they hold for any number of rounds."""
@@ -146,8 +167,8 @@ class SentReports:
         """Return losses, of the blanket if the bound for all datasets would cost too much."""
         target = RoundTarget(delta, math.nan, LOSSES_RTOL)
         with suppress(WorkError), budget(BEST_WORK * len(self.kinds)):
-            return Rounds(round_kinds(self.kinds, View.BEST)).sums_for([target])
-        return Rounds(round_kinds(self.kinds, View.SIMPLE)).sums_for([target])
+            return repeated(self.shuffles).rounds.sums_for([target])
+        return repeated(self.shuffles, View.SIMPLE).rounds.sums_for([target])
 
 
 class Deployment:
@@ -246,13 +267,13 @@ class Deployment:
         """Yield what a group sends."""
         counts = [self.description.honest(group, n) for _, n in self.days]
         for report in group.reports:
-            randomizer, times = report.randomizer(), report.times
+            randomizer = report.randomizer()
             source = source_of(randomizer)
-            rounds = [Shuffle(source, n, times) for n in counts]
+            days = report.days[:1] if report.is_memoized else report.days
+            rounds = {day: Shuffle(source, counts[day], report.times) for day in days}
             if report.needs_no_users:
-                # The answer may stand alone. At best, it hides among the users of the first day.
-                rounds = [Shuffle(source, 1, times, lower_draws=counts[0])]
-            yield SentReport(report, randomizer, tuple(rounds[: 1 if report.is_memoized else None]))
+                rounds = {days[0]: _unprotected(report, source, counts[days[0]])}
+            yield SentReport(report, randomizer, rounds)
 
     @cached_property
     def is_rounded(self) -> bool:
@@ -382,6 +403,7 @@ class Deployment:
                     "alone": sent.epsilon(delta, [part], days),
                     "without": sent.epsilon(delta, others, days),
                     "without_shuffler": pure_epsilon((part,), days),
+                    "standard_error": part.standard_error,
                 }
             )
         return rows
@@ -400,7 +422,8 @@ class Deployment:
             One row for each report. ``alone`` is the ε that you can claim if it is the only one,
             ``without`` the ε of all others together, each at δ. The sum of ``alone`` is larger
             than the total. ``without_shuffler`` is the ε that remains if the shuffler fails, and
-            ``eps0`` that of what a user sends at once. Needs pandas.
+            ``eps0`` that of what a user sends at once. ``standard_error`` is that of the estimate
+            (`Randomizer.error`) on the day with the fewest users. Needs pandas.
         """
         import pandas as pd
 
@@ -418,9 +441,21 @@ def pure_epsilon(sent: Sequence[SentReport], days: int) -> float:
         eps0 = part.randomizer.eps0
         if eps0 is None or math.isinf(eps0):
             return math.inf
-        total += Fraction(eps0) * sum(x.times for x in part.rounds[:days])
+        total += Fraction(eps0) * sum(x.times for x in part.first_days(days))
     nearest = float(total)
     return nearest if Fraction(nearest) >= total else math.nextafter(nearest, math.inf)
+
+
+def _unprotected(report: DailyReport, source: Source, n: int) -> Shuffle:
+    """Return the shuffle of a memoized answer that may stand alone.
+
+    At best, it hides among the n users of the first day, who send it at its rate.
+    """
+    first = report.first_day_randomizer()
+    if report.rate < 1.0:
+        datasets, key = source_of(first).datasets, (source.key, first)
+        source = GivenSource(source.blankets, datasets, source.eps0, key)
+    return Shuffle(source, 1, report.times, lower_draws=n)
 
 
 def _at_most(enclosure: Enclosure, limit: float) -> Enclosure:

@@ -20,10 +20,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
-from shufflebounds.core.relation import common_relation
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.questions.deployment_calendar import (
+    CALENDAR_KEYS,
+    Period,
+    parsed_date,
+    sending_days,
+)
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
 from shufflebounds.randomizers.joint import Joint
@@ -48,6 +54,7 @@ REPORT_KEYS = {
     "per_day": True,
     "linked": True,
     "rate": True,
+    **dict.fromkeys(CALENDAR_KEYS, True),
 }
 GROUP_KEYS = {"share": False, "eps0": True}
 ANSWERS = ("fresh", "memoized")
@@ -68,11 +75,12 @@ class DaysError(ValueError):
 
 @dataclass(frozen=True)
 class DailyReport:
-    """What every user reports each day: one entry of ``reports`` in a description.
+    """What every user reports on some days: one entry of ``reports`` in a description.
 
-    ``per_day`` answers, each at ``eps0`` and sent with probability ``rate``, are shuffled
-    separately, or sent together as one report if they are ``linked``. Memoized answers are drawn
-    once and repeated every day, by the ``same_users`` or by others.
+    ``days`` are the places of these days among those on which somebody reports. ``per_day``
+    answers, each at ``eps0`` and sent with probability ``rate``, are shuffled separately, or sent
+    together as one report if they are ``linked``. Memoized answers are drawn once and repeated on
+    each of the days, by the ``same_users`` or by others.
     """
 
     name: str
@@ -83,6 +91,12 @@ class DailyReport:
     per_day: int
     is_linked: bool
     rate: float
+    days: Sequence[int]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether an answer is sent again on a later day."""
+        return self.is_memoized and len(self.days) > 1
 
     @property
     def times(self) -> int:
@@ -92,15 +106,25 @@ class DailyReport:
     @property
     def needs_no_users(self) -> bool:
         """Whether nothing but ε₀ protects the answer, since it may stand alone."""
-        return self.is_memoized and not self.same_users
+        return self.is_repeated and not self.same_users
 
     def randomizer(self) -> Randomizer:
-        """Return the randomizer of one shuffle."""
+        """Return the randomizer of one shuffle.
+
+        An answer that is repeated is sent sooner or later, whatever the rate.
+        """
+        return self.first_day_randomizer() if not self.is_repeated else self._randomizer(1.0)
+
+    def first_day_randomizer(self) -> Randomizer:
+        """Return the randomizer of a shuffle of the first day on which the report is sent."""
+        return self._randomizer(self.rate)
+
+    def _randomizer(self, rate: float) -> Randomizer:
+        """Return the randomizer of a shuffle of answers that are sent at a rate."""
         try:
             randomizer = self.mechanism.randomizer(self.eps0)
-            # An answer that is repeated is sent sooner or later, whatever the rate.
-            if self.rate < 1.0 and not self.is_memoized:
-                randomizer = Subsampled(randomizer, self.rate)
+            if rate < 1.0:
+                randomizer = Subsampled(randomizer, rate)
             return Joint([randomizer] * self.per_day) if self.is_linked else randomizer
         except ValueError as error:
             raise ValueError(f"reports.{self.name}: {error}") from None
@@ -141,8 +165,8 @@ class DeploymentDescription:
                         f"{where} without those who drop out or collude{why}"
                     )
         for report in self.reports:
-            same = report.is_memoized and report.same_users
-            if same and (self.dropout or len({n for _, n in self.days}) > 1):
+            same = report.is_repeated and report.same_users
+            if same and (self.dropout or len({self.days[i][1] for i in report.days}) > 1):
                 why = "dropout is above 0" if self.dropout else "n differs from day to day"
                 raise ValueError(
                     f"reports.{report.name}.same_users must be false, since {why}: then two days "
@@ -164,8 +188,11 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
         raise ValueError(f"a deployment must be a mapping with the key reports, got {shown}")
     _require("", "a deployment", content, DEPLOYMENT_KEYS)
     entries = _mapping("reports", content["reports"])
-    reports = tuple(_report(name, entry) for name, entry in entries.items())
     active_days, silent_dates = _days(content, days)
+    labels = [label for label, _ in active_days]
+    period = Period.of([*labels, *silent_dates])
+    numbers = [period.number(label) for label in labels]
+    reports = tuple(_report(name, entry, period, numbers) for name, entry in entries.items())
     return DeploymentDescription(
         active_days,
         silent_dates,
@@ -220,6 +247,8 @@ def _yaml(text: str) -> Any:
             ]
             return _once(pairs)
 
+    # Dates stay texts: a wrong one has a message of its own.
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)
     try:
         return Loader(text).get_single_data()
     except (yaml.YAMLError, RecursionError, TypeError) as error:
@@ -272,12 +301,7 @@ def read_days(path: Path) -> list[tuple[str, int]]:
 
 def _day(date: Any, n: Any) -> tuple[str, int]:
     """Return a date, such as 2026-01-31, and a number of users."""
-    text = str(date.date() if isinstance(date, datetime.datetime) else date).strip()
-    try:
-        date = datetime.date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise ValueError(f"date must be like 2026-01-31, got {text!r}") from None
-    count = _number(n)
+    date, count = parsed_date("date", date), _number(n)
     if isinstance(count, str) and not count.strip():
         raise ValueError("n is missing: write the number of users, 0 if nobody reported")
     return date, 0 if _is_zero(count) else validation.users(count)
@@ -378,8 +402,11 @@ def _colluding(value: Any) -> int:
         raise ValueError(f"{error}{hint if is_share else ''}") from None
 
 
-def _report(name: Any, entry: Any) -> DailyReport:
-    """Return an entry of ``reports``; ValueError for its mistakes."""
+def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -> DailyReport:
+    """Return an entry of ``reports``; ValueError for its mistakes.
+
+    On the `active_days` of the period, somebody reports.
+    """
     place = f"reports.{name}."
     entry = _mapping(f"reports.{name}", entry)
     _require(place, "a report", entry, REPORT_KEYS)
@@ -387,8 +414,8 @@ def _report(name: Any, entry: Any) -> DailyReport:
     is_memoized = answers == "memoized"
     if is_memoized != ("same_users" in entry):
         raise ValueError(
-            f"{place}same_users is missing: do the same users, all of them, report on every day? "
-            "true or false"
+            f"{place}same_users is missing: do exactly the same users report every day? "
+            "(true or false)"
             if is_memoized
             else f"{place}same_users must be left out: answers are fresh"
         )
@@ -397,8 +424,8 @@ def _report(name: Any, entry: Any) -> DailyReport:
     )
     if (per_day > 1) != ("linked" in entry):
         raise ValueError(
-            f"{place}linked is missing: does anything show that the {per_day} answers of a day are "
-            "of one user? true or false"
+            f"{place}linked is missing: can anything link a user's {per_day} answers of a day? "
+            "(true or false)"
             if per_day > 1
             else f"{place}linked must be left out: there is one answer a day"
         )
@@ -409,7 +436,7 @@ def _report(name: Any, entry: Any) -> DailyReport:
     if mechanism.has_own_eps0 and "eps0" in entry:
         raise ValueError(f"{place}eps0 must be left out: {mechanism} has its own")
     if not mechanism.has_own_eps0 and "eps0" not in entry:
-        raise ValueError(f"{place}eps0 is missing: it is that of one answer")
+        raise ValueError(f"{place}eps0 is missing: give the eps0 of one answer")
     eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
     rate = float(_share(f"{place}rate", entry.get("rate", 1)))
     same_users = _truth(f"{place}same_users", entry.get("same_users", False))
@@ -418,8 +445,12 @@ def _report(name: Any, entry: Any) -> DailyReport:
     is_linked = _truth(f"{place}linked", entry.get("linked", False))
     if is_linked:
         validation.whole(f"{place}per_day", per_day, 1, validation.MAX_JOINT)
+    sent_on = sending_days(place, entry, period)
+    days = [i for i, day in enumerate(active_days) if day in sent_on]
+    if not days:
+        raise ValueError(f"reports.{name} is sent on no day on which somebody reports")
     return DailyReport(
-        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate
+        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate, days
     )
 
 
@@ -429,7 +460,7 @@ def _mechanism(content: Any) -> Description:
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
     if entry.get("type") == RandomAllocation.NAME:
-        common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+        common_relation("a deployment", [Randomizer.relation, Relation.ADD_OR_REMOVE])
     return parse(entry)
 
 
@@ -459,6 +490,11 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
 
 def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
     """Raise ValueError unless the mapping has these keys, of which some are optional."""
+    for key in content:
+        if key not in keys:
+            guess = validation.likely(key, keys)
+            hint = f"did you mean {guess}?" if guess else f"the keys are {', '.join(keys)}"
+            raise ValueError(f"unknown key '{place}{key}'; {hint}")
     require_keys(place, kind, content, list(keys), [key for key in keys if keys[key]])
 
 

@@ -269,7 +269,7 @@ def choose(
 
     Notes
     -----
-    docs/accuracy.md has the formulas and says when not to trust a ranking.
+    docs/proofs/errors.md has the formulas, and docs/accuracy.md says when not to trust a ranking.
 
     Examples
     --------

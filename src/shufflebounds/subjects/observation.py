@@ -51,13 +51,13 @@ SUMS = Observation(
     "The observer sees how many users sent a one in each coordinate, nothing else, and may know "
     "all other users' values. Secure aggregation hides single bit vectors and partial sums.",
     "secure aggregation",
-    "docs/aggregation.md",
+    "docs/proofs/aggregation.md",
     MappingProxyType(
         {
-            "best": "docs/aggregation.md, Theorem A; docs/proofs/closing-the-gap.md, Theorem 1, "
-            "bounds each sum",
-            "blanket": "docs/aggregation.md, Theorem A; a blanket bounds each sum",
-            "lower": "docs/aggregation.md: a pair of datasets",
+            "best": "docs/proofs/aggregation.md, Theorem A; docs/proofs/closing-the-gap.md, "
+            "Theorem 1, bounds each sum",
+            "blanket": "docs/proofs/aggregation.md, Theorem A; a blanket bounds each sum",
+            "lower": "docs/proofs/aggregation.md: a pair of datasets",
         }
     ),
 )

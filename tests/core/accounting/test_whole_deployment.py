@@ -1,5 +1,6 @@
 """Deployments: what is claimed of them against enumerations, and every mistake in a description."""
 
+import datetime
 import itertools
 import json
 import math
@@ -98,7 +99,7 @@ def test_dropouts_and_colluders_provide_no_cover():
 def test_a_share_is_the_decimal_number_that_was_given():
     """0.9 as a float times a million is below 900 000."""
     (sent,) = deployed(BINARY, users=10**6, days=1, dropout=0.1).sent.values()
-    [round_] = sent.parts[0].rounds
+    [round_] = sent.parts[0].rounds.values()
     assert (round_.draws, round_.most_draws, round_.times) == (900_000, 900_000, 1)
     (sent,) = deployed(BINARY, users=10**15, days=1, dropout=0.3).sent.values()
     assert sent.parts[0].rounds[0].draws == 7 * 10**14
@@ -284,7 +285,176 @@ def test_a_rate_is_a_fresh_sample_and_does_not_help_memoized_answers():
     with_rate, without = (
         deployed(x, users=10**4, days=2).epsilon(1e-6) for x in (memoized | {"rate": 0.1}, memoized)
     )
-    assert with_rate == without
+    assert with_rate.upper == without.upper
+    assert with_rate.lower < without.lower
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.4])
+def test_memoized_answers_with_a_rate_are_enclosed(rate):
+    """Three users, each of whom sends its answer on each of two days with a probability."""
+
+    def law(held):
+        masses = Counter()
+        days = [*itertools.product((False, True), repeat=3)]
+        for first, second in itertools.product(days, repeat=2):
+            share = math.prod(rate if sends else 1 - rate for sends in (*first, *second))
+
+            def publish(answers, first=first, second=second):
+                return tuple(
+                    (sum(y for y, x in zip(answers, sends, strict=True) if x), sum(sends))
+                    for sends in (first, second)
+                )
+
+            for outcome, mass in transcript_law(held, publish).items():
+                masses[outcome] += share * mass
+        return masses
+
+    report = MEMOIZED | {"same_users": False, "rate": rate}
+    laws = [(law((0, *rest)), law((1, *rest))) for rest in ((0, 0), (0, 1), (1, 1))]
+    for delta in (0.01, 0.1):
+        eps = deployed(report, users=3, days=2).epsilon(delta)
+        worst = max(divergence(*pair, eps.upper) for law in laws for pair in (law, law[::-1]))
+        assert worst <= delta
+        if eps.lower > 0.0:
+            assert (
+                max(divergence(*pair, eps.lower) for law in laws for pair in (law, law[::-1]))
+                >= delta
+            )
+
+
+def days_from(first, count, users=1000):
+    """Consecutive days, each with one user more than the day before."""
+    start = datetime.date.fromisoformat(first)
+    return [((start + datetime.timedelta(i)).isoformat(), users + i) for i in range(count)]
+
+
+def sent_dates(deployment, place=0):
+    """The dates, or numbers, of the days on which a report is sent."""
+    [sent] = deployment.sent.values()
+    return [deployment.days[day][0] for day in sent.parts[place].rounds]
+
+
+CALENDARS = [
+    ({}, "27 28 29 01 02 03 04 05 06 07"),
+    ({"every": 7}, "27 05"),
+    ({"every": 7, "from": "2024-02-29"}, "29 07"),
+    ({"every": 10**6}, "27"),
+    ({"every": 3, "from": "2024-02-28", "until": "2024-03-04"}, "28 02"),
+    ({"from": "2024-03-06"}, "06 07"),
+    ({"until": "2024-02-28"}, "27 28"),
+    ({"until": "2025-01-01"}, "27 28 29 01 02 03 04 05 06 07"),
+    ({"from": "2024-03-01", "until": "2024-03-01"}, "01"),
+    ({"dates": ["2024-03-01", "2024-02-29"]}, "29 01"),
+    ({"dates": [datetime.date(2024, 2, 29)]}, "29"),
+    ({"weekdays": ["thursday", "monday"]}, "29 04 07"),
+    ({"weekdays": ["sunday"], "from": "2024-03-01"}, "03"),
+]
+
+
+@pytest.mark.parametrize(("calendar", "dates"), CALENDARS)
+def test_a_report_is_sent_on_the_days_of_its_calendar(calendar, dates):
+    """From Tuesday, 27 February 2024, a leap year, to Thursday, 7 March."""
+    days = days_from("2024-02-27", 10)
+    deployment = deployed(BINARY | calendar, BINARY, days=days)
+    assert " ".join(date[-2:] for date in sent_dates(deployment)) == dates
+    assert len(sent_dates(deployment, 1)) == 10
+    [sent] = deployment.sent.values()
+    by_date = dict(days)
+    draws = [round_.draws for round_ in sent.parts[0].rounds.values()]
+    assert draws == [by_date[date] for date in sent_dates(deployment)]
+
+
+def test_days_that_are_numbered_have_a_calendar():
+    numbered = {"users": 1000, "days": 20}
+    assert sent_dates(deployed(BINARY | {"every": 7}, **numbered)) == ["1", "8", "15"]
+    calendar = {"every": 7, "from": 6, "until": 13}
+    assert sent_dates(deployed(BINARY | calendar, **numbered)) == ["6", "13"]
+    assert sent_dates(deployed(BINARY | {"dates": [20]}, **numbered)) == ["20"]
+
+
+def test_nothing_is_sent_on_days_without_users():
+    """The calendar goes on, whatever the days without users are."""
+    days = [
+        (date, 0 if date[-2:] in ("05", "28") else n) for date, n in days_from("2024-02-27", 10)
+    ]
+    deployment = deployed(BINARY | {"every": 7}, BINARY | {"every": 2}, days=days)
+    assert sent_dates(deployment) == ["2024-02-27"]
+    assert [date[-2:] for date in sent_dates(deployment, 1)] == ["27", "29", "02", "04", "06"]
+    for once in ({"dates": ["2024-02-28"]}, {"weekdays": ["wednesday"], "until": "2024-03-01"}):
+        with pytest.raises(ValueError, match=r"a is sent on no day on which somebody reports"):
+            deployed(BINARY | once, days=days)
+
+
+@pytest.mark.parametrize("delta", [0.02, 0.1])
+def test_every_other_day_is_enclosed(delta):
+    days = [("2026-01-01", 3), ("2026-01-02", 2), ("2026-01-03", 4)]
+    eps = deployed(BINARY | {"every": 2}, days=days).epsilon(delta)
+    assert largest_divergence(fresh_law, [3, 4], eps.upper) <= delta
+    assert largest_divergence(fresh_law, [3, 4], eps.lower) >= delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("same_users", [True, False])
+def test_a_memoized_answer_that_is_sent_once_is_one_shuffle(same_users):
+    memoized = MEMOIZED | {"same_users": same_users, "dates": ["2026-01-02"]}
+    days = [("2026-01-01", 2), ("2026-01-02", 4)]
+    eps = deployed(memoized, days=days).epsilon(0.05)
+    assert largest_divergence(fresh_law, [4], eps.upper) <= 0.05
+    assert largest_divergence(fresh_law, [4], eps.lower) >= 0.05 * (1 - 1e-9)
+    assert eps.upper < EPS0
+
+
+def test_the_same_users_need_the_same_n_on_the_days_of_the_report_only():
+    days = [("2026-01-01", 10), ("2026-01-02", 11), ("2026-01-03", 10)]
+    same = MEMOIZED | {"same_users": True}
+    with pytest.raises(ValueError, match="n differs from day to day"):
+        deployed(same, days=days)
+    assert sent_dates(deployed(same | {"every": 2}, days=days)) == ["2026-01-01"]
+
+
+def test_weeks_with_calendars_are_what_its_rounds_compose_to():
+    """A mechanism that changes, a weekly report, and one that is sent once or memoized."""
+    rng = np.random.default_rng(4)
+    days = [(date, int(rng.choice([40_000, 60_000]))) for date, _ in days_from("2026-01-01", 21)]
+    n_of = dict(days)
+    start = datetime.date(2026, 1, 1)
+    mondays = [str(start + datetime.timedelta(i)) for i in range(4, 21, 7)]
+    before = [date for date, _ in days if date < "2026-01-12"]
+    after = [date for date, _ in days if date >= "2026-01-12"]
+    old, new = sb.KRR(20, 1.0), sb.KRR(20, 0.5)
+    krr = {"mechanism": {"type": "krr", "k": 20}, "answers": "fresh"}
+    weekly = BINARY | {"eps0": 3.0, "weekdays": ["monday"]}
+    once = BINARY | {"dates": ["2026-01-08"]}
+    memoized = MEMOIZED | {"same_users": False}
+    rounds = [
+        *((sb.KRR(2, 3.0), n_of[date], 1) for date in mondays),
+        *((old, n_of[date], 1) for date in before),
+        *((new, n_of[date], 1) for date in after),
+    ]
+    changed = krr | {"eps0": 1.0, "until": "2026-01-11"}, krr | {"eps0": 0.5, "from": "2026-01-12"}
+    for last, round_ in (
+        (once, (sb.KRR(2, EPS0), n_of["2026-01-08"], 1)),
+        (memoized, (sb.KRR(2, EPS0), 1, 1)),
+    ):
+        deployment = deployed(weekly, *changed, last, days=days)
+        assert [x.shuffles for x in deployment.sent["all users"]] == [3, 11, 10, 1]
+        total = deployment.epsilon(1e-6)
+        exact = sb.compose([*rounds, round_]).epsilon(1e-6)
+        assert exact.lower <= total.upper <= exact.upper * 1.01
+        assert total.lower <= exact.upper
+        if last is once:
+            assert exact.lower * 0.99 <= total.lower
+        running = deployment.running_rows(1e-6)
+        assert running[-1]["epsilon_upper"] == total.upper
+        assert running[-1]["without_shuffler"] == pytest.approx(3 * 3 + 11 + 5 + 1)
+
+
+def test_days_before_the_first_report_cost_nothing():
+    days = days_from("2026-01-01", 6)
+    rows = deployed(BINARY | {"from": "2026-01-03", "every": 2}, days=days).running_rows(1e-6)
+    ends = [(row["epsilon_lower"], row["epsilon_upper"]) for row in rows]
+    assert ends[0] == ends[1] == (0.0, 0.0)
+    assert [row["without_shuffler"] for row in rows] == [0, 0, 1, 1, 2, 2]
+    assert 0.0 < ends[2][1] == ends[3][1] < ends[4][1] == ends[5][1]
 
 
 def test_what_remains_is_rounded_up():
@@ -315,7 +485,7 @@ GOOD = {"users": 1000, "days": 3, "reports": {"a": BINARY}}
 MISTAKES = [
     ({}, "reports is missing; a deployment needs: reports"),
     ([], "a deployment must be a mapping with the key reports, got []"),
-    (GOOD | {"usres": 3}, "usres is not a parameter of a deployment (did you mean users?)"),
+    (GOOD | {"usres": 3}, "unknown key 'usres'; did you mean users?"),
     ({**GOOD, "users": None}, "users must be an integer from 1 to 1e15, got None"),
     (GOOD | {"users": 10**15 + 1}, "users must be an integer from 1 to 1e15, got 1000000000000001"),
     (GOOD | {"users": "many"}, "users must be an integer from 1 to 1e15, got 'many'"),
@@ -345,22 +515,25 @@ MISTAKEN_REPORTS = [
     ({"mechanism": {"type": "krr", "domain_size": 3}}, "did you mean k?"),
     ({"mechanism": {"type": "krr", "k": 1}}, "reports.a: k must be an integer from 2"),
     ({"mechanism": {"type": "joint", "parts": []}}, "reports.a.mechanism: parts must be a list"),
-    ({"eps0": ...}, "reports.a.eps0 is missing: it is that of one answer"),
+    ({"eps0": ...}, "reports.a.eps0 is missing: give the eps0 of one answer"),
     ({"eps0": -1}, "reports.a.eps0 must be a finite number with 0 < reports.a.eps0 <= 300, got -1"),
     ({"eps0": "high"}, "reports.a.eps0 must be a finite number"),
     ({"eps0": "0.10000000000000000001"}, "got '0.10000000000000000001'"),
     ({"answers": ...}, "reports.a.answers is missing; a report needs: mechanism, answers"),
     ({"answers": "permanent"}, "reports.a.answers must be one of fresh, memoized, got 'permanent'"),
     ({"answers": "memoised"}, "did you mean memoized?"),
-    ({"answers": "memoized"}, "reports.a.same_users is missing: do the same users, all of them,"),
+    ({"answers": "memoized"}, "reports.a.same_users is missing: do exactly the same users report"),
     ({"same_users": True}, "reports.a.same_users must be left out: answers are fresh"),
     ({"answers": "memoized", "same_users": "yes"}, "reports.a.same_users must be true or false"),
-    ({"per_day": 2}, "reports.a.linked is missing: does anything show that the 2 answers"),
+    (
+        {"per_day": 2},
+        "reports.a.linked is missing: can anything link a user's 2 answers of a day? (true or",
+    ),
     ({"per_day": 2, "linked": 1}, "reports.a.linked must be true or false, got 1"),
     ({"linked": True}, "reports.a.linked must be left out: there is one answer a day"),
     ({"per_day": 0}, "reports.a.per_day must be an integer from 1 to 1000000, got 0"),
     ({"per_day": 101, "linked": True}, "per_day must be an integer from 1 to 100,"),
-    ({"perday": 2}, "reports.a.perday is not a parameter of a report (did you mean per_day?)"),
+    ({"perday": 2}, "unknown key 'reports.a.perday'; did you mean per_day?"),
     ({"rate": 0}, "reports.a.rate must be above 0, got 0"),
     ({"rate": "12.5%"}, "reports.a.rate must be a number, got '12.5%'; write 0.125"),
     (
@@ -372,6 +545,35 @@ MISTAKEN_REPORTS = [
         "reports.a.same_users must be false: with a rate, senders differ every day",
     ),
     ({"per_day": 10**6, "linked": False}, "the number of shuffles must be an integer from 1"),
+    ({"every": 0}, "reports.a.every must be an integer from 1 to 1000000, got 0"),
+    ({"every": "weekly"}, "reports.a.every must be an integer from 1 to 1000000, got 'weekly'"),
+    ({"evry": 7}, "unknown key 'reports.a.evry'; did you mean every?"),
+    ({"from": 4}, "reports.a.from must be a day from 1 to 3, got 4"),
+    ({"from": "2026-01-31"}, "got '2026-01-31'; days are numbered unless a CSV file has dates"),
+    ({"until": 0}, "reports.a.until must be an integer from 1 to 1000000, got 0"),
+    ({"from": 3, "until": 2}, "reports.a.until must not be before from, 3, got 2"),
+    ({"dates": []}, "reports.a.dates must be a list such as [1], got []"),
+    ({"dates": 2}, "reports.a.dates must be a list such as [1], got 2"),
+    ({"dates": [2, 2]}, "reports.a.dates must not name 2 twice"),
+    ({"dates": [2, 4]}, "each of reports.a.dates must be a day from 1 to 3, got 4"),
+    ({"dates": [2], "every": 7}, "reports.a.every must be left out if there are dates"),
+    ({"dates": [2], "until": 3}, "reports.a.until must be left out if there are dates"),
+    ({"weekdays": ["monday"]}, "reports.a.weekdays needs dates: give the users of each day"),
+]
+MISTAKEN_CALENDARS = [
+    ({"from": "2025-12-31"}, "reports.a.from must be a day from 2026-01-01 to 2026-01-03, got"),
+    ({"from": "2026-01-04"}, "must be a day from 2026-01-01 to 2026-01-03, got 2026-01-04"),
+    ({"from": "2026-02-29"}, "reports.a.from must be like 2026-01-31, got '2026-02-29': day"),
+    ({"from": 2}, "reports.a.from must be like 2026-01-31, got '2'"),
+    ({"until": "2025-12-31"}, "reports.a.until must not be before the first day, 2026-01-01, got"),
+    ({"dates": ["2026-01-02", "2027-01-02"]}, "to 2026-01-03, got 2027-01-02"),
+    ({"dates": ["2026-1-2"]}, "each of reports.a.dates must be like 2026-01-31, got '2026-1-2'"),
+    ({"dates": ["2026-01-02", "20260102"]}, "reports.a.dates must not name 2026-01-02 twice"),
+    ({"weekdays": ["mon"]}, "got 'mon' (did you mean monday?)"),
+    ({"weekdays": "monday"}, "reports.a.weekdays must be a list such as [monday], got 'monday'"),
+    ({"weekdays": ["monday", "monday"]}, "reports.a.weekdays must not name monday twice"),
+    ({"weekdays": ["friday"], "every": 7}, "every must be left out if there are weekdays"),
+    ({"weekdays": ["sunday"]}, "reports.a is sent on no day on which somebody reports"),
 ]
 MISTAKEN_GROUPS = [
     ({}, "groups must be a mapping that is not empty, got {}"),
@@ -415,6 +617,13 @@ def test_a_mistake_names_its_key(content, message):
         sb.Deployment(content)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("changes", "message"), MISTAKEN_CALENDARS)
+def test_a_mistake_in_a_calendar_of_dates_names_its_key(changes, message):
+    with pytest.raises(ValueError, match=r".") as error:
+        deployed(BINARY | changes, days=days_from("2026-01-01", 3))
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(("key", "value"), [("dropout", 0.1), ("users", None)])
@@ -580,6 +789,7 @@ BEYOND_SCHEMAS = (
     *("none is left", "a.mechanism: type", "k is missing", "did you mean k?", "a: k must", "parts"),
     *("eps0 is missing", "linked is missing", "linked must be left out", "1 to 100,", "shuffles"),
     *("with a rate", "texts as keys", "of the reports", "sum to 1", "in group few"),
+    *("a day from", "days are numbered", "not be before", "there are dates", "needs dates"),
 )
 
 

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import json
+import math
 import re
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_it_prints_the_total_the_shares_and_what_remains(asked):
     rows = [line.split() for line in text.splitlines()]
     (browser,) = (row for row in rows if row[:1] == ["browser"])
     assert browser[1:3] == ["2", "10000"]
+    assert browser[-1] == "0.02"
     (last,) = (row for row in rows if row[:2] == ["all", "reports"])
     assert last[2:] == ["4", outward(total().upper), "4"]
     (lower,) = (row for row in rows if row[:2] == ["lower", "bound"])
@@ -84,6 +86,12 @@ def test_the_object_has_every_number_and_the_question(asked):
     for name, row in found["reports"].items():
         assert row["alone"]["upper"] == shares.alone[name]
         assert row["without"]["upper"] == shares.without[name]
+    # 10 000 of 20 000 users answer, by randomized response of 10 values.
+    own, other = math.e / (math.e + 9), 1 / (math.e + 9)
+    variance = (own * (1 - own) + 9 * other * (1 - other)) / (own - other) ** 2 / 10 / 10_000
+    assert found["reports"]["browser"]["standard_error"] == pytest.approx(math.sqrt(variance))
+    part = sb.Duchi(0.5).error(10_000).standard_error
+    assert found["reports"]["crashes"]["standard_error"] == pytest.approx(part)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +271,37 @@ def test_dates_without_reports_are_named(asked, tmp_path):
     found = json.loads(succeed(*asked, "--json").stdout)
     assert found["days_without_reports"] == ["2026-01-03", "2026-01-04"]
     assert any(note.startswith("Nobody reports on 2 dates") for note in found["notes"])
+
+
+def test_a_calendar_is_in_every_answer(asked, tmp_path):
+    """In the table, the claims, the days so far, and the explanation."""
+    pytest.importorskip("yaml")
+    (tmp_path / "deployment.yaml").write_text(
+        "reports:\n"
+        "  a:\n    weekdays: [tuesday, friday]\n"
+        "    mechanism: {type: krr, k: 9}\n    eps0: 1\n    answers: fresh\n"
+        "  b: {mechanism: {type: krr, k: 2}, eps0: 2, answers: fresh, dates: [2024-02-29]}\n"
+        "  c: {mechanism: {type: krr, k: 2}, eps0: 2, answers: fresh}\n"
+    )
+    days = [f"2024-02-{day},{1000 * day}" for day in range(24, 30)]
+    (tmp_path / "days.csv").write_text("\n".join(["date,n", *days]))
+    command = ("account", "deployment.yaml", *asked[2:])
+    files = ("--running", "r.csv", "--claim", "c.json")
+    text = " ".join(succeed(*command, *files, "--explain").stdout.split())
+    assert "a: krr(k=9) at eps0 = 1.0, fresh, 1 a day, on 2024-02-27 only." in text
+    assert "b: krr(k=2) at eps0 = 2.0, fresh, 1 a day, on 2024-02-29 only." in text
+    assert "c: krr(k=2) at eps0 = 2.0, fresh, 1 a day." in text
+    claims = json.loads((tmp_path / "c.json").read_text())
+    assert [(x["n"], x.get("rounds", 1)) for x in claims] == [(27000, 1), (29000, 1), (24000, 6)]
+    rows = list(csv.DictReader((tmp_path / "r.csv").open()))
+    left = [float(row["without_shuffler"]) for row in rows]
+    assert left == [2, 4, 6, 9, 11, 15]
+    found = json.loads(succeed(*command, "--json").stdout)
+    assert found["deployment"]["reports"]["b"]["dates"] == ["2024-02-29"]
+    assert [x["shuffles"] for x in found["reports"].values()] == [1, 1, 6]
+    (tmp_path / "days.csv").write_text("\n".join(["date,n", *days, "2024-03-01,1000"]))
+    text = " ".join(succeed(*command, "--explain").stdout.split())
+    assert "1 a day, on 2 of 7 days from 2024-02-27 to 2024-03-01." in text
 
 
 def test_a_report_that_the_second_program_cannot_prove_has_no_claim(asked, tmp_path):

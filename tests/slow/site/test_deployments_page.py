@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from datetime import date, timedelta
 
 import jsonschema
 import pytest
@@ -13,7 +14,7 @@ import shufflebounds as sb
 from shufflebounds.cli import main
 
 PAGE = ROOT / "docs" / "deployments.md"
-DESCRIPTION, GROUPS = (
+DESCRIPTION, CALENDAR, GROUPS = (
     x.text for x in blocks(PAGE) if x.language == "yaml" and "- run" not in x.text
 )
 (DAYS,) = (x.text for x in blocks(PAGE) if x.text.startswith("date,n\n"))
@@ -36,6 +37,18 @@ def test_the_command_prints_what_it_says():
     done = CliRunner().invoke(main, shlex.split(command)[1:])
     assert done.exit_code == 0
     assert_printed(done.output, expected)
+
+
+def test_the_calendar_is_a_description(tmp_path):
+    (tmp_path / "calendar.yaml").write_text(CALENDAR, encoding="utf-8")
+    days = [(date(2026, 1, 1) + timedelta(i), 50_000) for i in range(90)]
+    lines = ["date,n", *(f"{day},{n}" for day, n in days)]
+    (tmp_path / "days.csv").write_text("\n".join(lines), encoding="utf-8")
+    deployment = sb.Deployment.read(tmp_path / "calendar.yaml", tmp_path / "days.csv")
+    [sent] = deployment.sent.values()
+    assert [part.shuffles for part in sent] == [8, 5, 1]
+    schema = json.loads((ROOT / "docs" / "deployment.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(deployment.content, schema)
 
 
 def test_the_groups_belong_to_the_description():
