@@ -112,6 +112,9 @@ class Crowd:
     rate
         The probability that a user takes part, if there are ``kinds``, which describe a report of a
         user who does.
+    rows
+        The probabilities R(x)(y) of all inputs, shape (inputs, outputs), if the crowd stands for
+        all pairs of them in both orders; ``others`` has the promising input of a promising pair.
 
     Raises
     ------
@@ -132,6 +135,7 @@ class Crowd:
     tried: tuple[str, ...] = ()
     kinds: Kinds = ()
     rate: float = 1.0
+    rows: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if not self.others:
@@ -181,6 +185,28 @@ class Crowd:
         laws = dict(zip(names, rows, strict=True))
         return Crowd.of_laws(rows[x0], rows[x1], rows.min(axis=0), laws, rel_err)
 
+    @staticmethod
+    def of_all_rows(rows: NDArray[np.float64], rel_err: float) -> Crowd:
+        """Return the crowd of all pairs of inputs of a matrix with positive probabilities."""
+        moments = second_moments(rows)
+        x0, x1, x = (int(i) for i in np.unravel_index(int(np.argmax(moments)), moments.shape))
+        law = OtherInput(np.arange(rows.shape[1]), np.ones(rows.shape[1]), rows[x])
+        others, sure = MappingProxyType({str(x): law}), rows.min(axis=0)
+        return Crowd(rows[x0], rows[x1], sure, others, rel_err, symmetric=True, rows=rows)
+
+    @property
+    def is_of_one_pair(self) -> bool:
+        """Whether (a, b, c) is the blanket of all pairs of inputs that the crowd is about."""
+        return not self.extremes and not self.kinds and self.rows is None
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest log R(x)(y)/R(x′)(y) of the ``rows``, rounded up; 0 without them."""
+        if self.rows is None:
+            return 0.0
+        loss = float(np.log(self.rows.max(axis=0) / self.rows.min(axis=0)).max())
+        return loss + 2.1 * self.rel_err + 16.0 * U * (1.0 + loss)
+
     def blanket(self) -> Decomposition:
         """Return the decomposition (a, b, c), without the laws of others."""
         return Decomposition(self.a, self.b, self.c, self.rel_err)
@@ -198,8 +224,8 @@ class Crowd:
 
     @property
     def size(self) -> float:
-        """The number of laws of others times that of components; inf for a crowd with kinds."""
-        if self.kinds:
+        """The number of laws of others times that of components; inf for many pairs of inputs."""
+        if self.kinds or self.rows is not None:
             return math.inf
         return len(self.others) * (1 + len(self.extremes)) * self.c.size
 
@@ -245,7 +271,14 @@ class Crowd:
             rel_err=compounded(self.rel_err, 4.0 * U),
             extremes=tuple(crowd.subsample(rate) for crowd in self.extremes),
             rate=self.rate * share,
+            rows=None if self.rows is None else np.array([*map(append_absence, self.rows)]),
         )
+
+
+def second_moments(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ(R(x₀) − R(x₁))²/R(x) for all inputs x₀, x₁ and x of a matrix without zeros."""
+    inverse = 1.0 / rows.T
+    return np.array([(row - rows) ** 2 @ inverse for row in rows])
 
 
 def both_directions(crowds: Iterable[Crowd]) -> list[Crowd]:

@@ -46,6 +46,7 @@ from shufflebounds.divergence.law import (
     law_at,
     tilt,
 )
+from shufflebounds.divergence.pairs_of_rows import supremum_of_rows
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.window import round_down
 
@@ -73,6 +74,8 @@ LEVELS = 60
 MAX_VALUES = 100
 # Number of tilts on a grid; the grid is refined around the best tilt.
 TILTS = 24
+# Relative width of the blanket's bound of a pair among many.
+BLANKET_RTOL = 1e-3
 # Number of values to which a law of more than twice as many values is compressed.
 CELLS = 500
 
@@ -306,6 +309,8 @@ def supremum(
     """
     # D falls in ε, and e^ε b must stay finite.
     eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
+    if crowd.rows is not None:
+        return _supremum_of_rows(crowd.rows, crowd.rel_err, eps, n, hopeless)
     if n == 1:
         # The blanket of a crowd does not cover the pairs of its extremes.
         family = (crowd, *crowd.extremes)
@@ -321,6 +326,24 @@ def supremum(
         if aimed.aim is None or not aimed.aim.goal() < math.log(hopeless):
             return 1.0
         return _cap_at_one(aimed.at(n))
+    return 1.0
+
+
+def _supremum_of_rows(
+    rows: FloatArray, rel_err: float, eps: float, n: int, hopeless: float
+) -> float:
+    """Return an upper bound of D(ε) over all datasets and all ordered pairs of rows."""
+    names = [str(x) for x in range(len(rows))]
+
+    def bound(x0: int, x1: int) -> float:
+        """Return the smaller of the bounds of a pair."""
+        pair = Crowd.of_rows(rows, x0, x1, names, rel_err)
+        blanket = divergence(pair.blanket().merge(), eps, n, BLANKET_RTOL).upper
+        return min(supremum(pair, eps, n, hopeless), blanket)
+
+    # Values too far apart for floats raise errors. The bound is then 1.
+    with contextlib.suppress(OverflowError, ZeroDivisionError):
+        return _cap_at_one(supremum_of_rows(rows, rel_err, eps, n, hopeless, bound))
     return 1.0
 
 

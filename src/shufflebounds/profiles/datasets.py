@@ -59,7 +59,7 @@ class Supremum(Profile):
     @property
     def end(self) -> float:  # type: ignore[override]
         """See `Profile`."""
-        return self.blanket.end
+        return max(self.blanket.end, self.crowd.largest_loss)
 
     @property
     def limits(self) -> FloatArray:
@@ -105,6 +105,8 @@ class Supremum(Profile):
 
         `low` need not be a certain lower end.
         """
+        if math.isinf(high):
+            high = self.end
         if not low < high < math.inf:
             return math.inf
         low = max(low, SMALLEST_SHARE * high)
@@ -145,6 +147,6 @@ def all_datasets(crowds: Sequence[Crowd], n: FloatArray, *, share_aims: bool = F
     if len(suprema) == 1:
         return suprema[0]
     parts: list[Profile] = [
-        part if part.crowd.extremes else Min([part.blanket, part]) for part in suprema
+        Min([part.blanket, part]) if part.crowd.is_of_one_pair else part for part in suprema
     ]
     return Max(parts)

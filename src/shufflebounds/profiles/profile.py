@@ -280,8 +280,8 @@ class Max(Several):
 class Min(Several):
     """The smallest of several profiles, as of several upper bounds.
 
-    The parts are asked in their order, costly ones only if the others are not close to the lower
-    bound.
+    The parts are asked in their order. Costly ones, and those that follow them, are only asked if
+    the others are not close to the lower bound.
     """
 
     @property
@@ -340,9 +340,10 @@ class Min(Several):
         `ask` answers for a part at some rows, given the best upper ends there. If the work budget
         is spent, the cheap parts that follow are still asked, and the error holds the best ends.
         """
-        best, failure = Ends.of(largest, largest, self.name), ""
+        best, failure, gap = Ends.of(largest, largest, self.name), "", 0.0
         for part in self.parts:
-            rows = best.upper > floor * (1.0 + SUFFICIENT_GAP * part.is_costly)
+            gap = SUFFICIENT_GAP if part.is_costly else gap
+            rows = best.upper > floor * (1.0 + gap)
             rows &= ~(best.upper <= target)
             if not rows.any() or (failure and part.is_costly):
                 continue

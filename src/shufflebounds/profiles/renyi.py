@@ -232,8 +232,8 @@ class _CrowdSearch:
         `best`, (O,), or until that can save no more than a share of the requested width.
         """
         heights, crowd = log_heights.copy(), supremum.crowd
-        # The blanket of extremes does not cover all pairs of their crowd.
-        if not (crowd.extremes or crowd.kinds):
+        # The blanket of one pair does not cover a crowd of many.
+        if crowd.is_of_one_pair:
             few = self.nodes[:-1:OWN_STRIDE]
             own = log_curve(crowd.blanket(), self.n, few, np.full(few.shape, WIDEST))[1]
             heights[::OWN_STRIDE] = np.minimum(heights[::OWN_STRIDE], own)

@@ -61,7 +61,7 @@ def single_crowds(parts: Sequence[Randomizer]) -> list[PartCrowds] | None:
     crowds_of: dict[Randomizer, PartCrowds] = {}
     for part in dict.fromkeys(parts):
         crowds = part.crowds()
-        if len(crowds) != 1 or not crowds[0].symmetric or crowds[0].extremes or crowds[0].kinds:
+        if len(crowds) != 1 or not crowds[0].symmetric or not crowds[0].is_of_one_pair:
             return None
         crowds_of[part] = PartCrowds(_unite_crowd(crowds[0]), _unite_crowd(crowds[0].same_input()))
     return [crowds_of[part] for part in parts]

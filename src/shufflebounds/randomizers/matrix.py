@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd
+from shufflebounds.core.datasets import Crowd, second_moments
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.domination import undominated
 from shufflebounds.core.masses import read_masses
@@ -36,19 +36,20 @@ from shufflebounds.randomizers.base import (
 )
 from shufflebounds.randomizers.composition import missing_property
 from shufflebounds.randomizers.joint import Joint
-from shufflebounds.randomizers.kinds import LabelledMatrix, PairKind
+from shufflebounds.randomizers.kinds import LabelledMatrix, PairKind, Triple
 
 # A name, the rows a, b and c, and the relative uncertainty of their entries.
 Pair = tuple[str, NDArray, NDArray, NDArray, float]
 
 # Largest number of masses in all laws of the crowds.
 _MAX_CROWDS_SIZE = 10**6
-# Largest number of inputs, cubed, times outputs for which `crowds` may have any number of kinds.
-_MAX_SIZE_OF_ALL_PAIRS = 10**6
-# Largest number of kinds of pairs of inputs of larger matrices, some ms each for every question.
-_MAX_KINDS = 100
-# Largest number of datasets for matrices of many inputs.
-_MAX_DATASETS = 2000
+# Largest number of kinds of pairs of inputs that have crowds of their own, some ms each.
+_MAX_KINDS = 200
+# Largest number of inputs, cubed, times outputs for which one crowd stands for more kinds: 100
+# inputs and outputs take some 3 s for every ε that is tried.
+_MAX_SIZE_OF_ALL_PAIRS = 1.1e8
+# Largest number of datasets of a matrix of many inputs.
+_MAX_DATASETS = 300
 # Largest number of inputs for which all datasets are tried.
 _MAX_INPUTS_OF_ALL_DATASETS = 16
 # Largest number of different pairs of inputs, times inputs (at most 16) and outputs, for which a
@@ -140,10 +141,14 @@ class MatrixRandomizer(Randomizer):
     @cached_property
     def _kinds(self) -> list[PairKind] | None:
         """The kinds of pairs of inputs with their third inputs, None if they are too many."""
-        inputs, outputs = self._normalized.shape
-        has_any_number = inputs**3 * outputs <= _MAX_SIZE_OF_ALL_PAIRS
-        most = inputs**2 if has_any_number else _MAX_KINDS
-        return self._labelled.kinds(most, _MAX_CROWDS_SIZE)
+        return self._labelled.kinds(_MAX_KINDS, _MAX_CROWDS_SIZE)
+
+    @cached_property
+    def _used_rows(self) -> NDArray[np.float64] | None:
+        """The used columns of a matrix with too many kinds; None if it is too large, or has 0s."""
+        rows = self._normalized[:, self._normalized.any(axis=0)]
+        is_small = len(rows) ** 3 * rows.shape[1] <= _MAX_SIZE_OF_ALL_PAIRS
+        return rows if self._kinds is None and is_small and rows.all() else None
 
     @cached_property
     def _labelled(self) -> LabelledMatrix:
@@ -221,9 +226,13 @@ class MatrixRandomizer(Randomizer):
     def _promising_datasets(self) -> dict[str, Decomposition]:
         """The datasets of the largest Σ(a − b)²/R(x), or of pairs whose blankets have it."""
         if self._kinds:
-            return _distinct_decompositions(
-                sorted(self._datasets(), key=_pair_contrast)[-_MAX_DATASETS:]
-            )
+            candidates = sorted(self._datasets(), key=_pair_contrast)[-_MAX_DATASETS:]
+            return _distinct_decompositions(candidates)
+        if self._used_rows is not None:
+            moments = second_moments(self._used_rows)
+            places = np.argsort(moments, axis=None)[-_MAX_DATASETS:]
+            triples = np.column_stack(np.unravel_index(places, moments.shape)).tolist()
+            return _distinct_decompositions(self._datasets_of(triples))
         count = max(1, _MAX_INPUTS_OF_ALL_DATASETS**3 // len(self.matrix()) // 2)
         if len(self._different_pairs) > _MAX_PAIRS:
             by_contrast = sorted(self._different_pairs, key=_pair_contrast)
@@ -240,22 +249,27 @@ class MatrixRandomizer(Randomizer):
 
     def _datasets(self, pairs: Iterable[tuple[int, int]] | None = None) -> Iterator[Pair]:
         """Yield the dataset pairs of pairs of inputs and all x₂; by default, those of each kind."""
-        matrix = self._normalized
-        triples: Iterable[tuple[int, int, int]]
         if pairs is None and self._kinds:
-            triples = (triple for kind in self._kinds for triple in kind.triples)
-        else:
-            pairs = pairs or itertools.combinations(range(len(matrix)), 2)
-            triples = ((*pair, x) for pair in pairs for x in range(len(matrix)))
+            return self._datasets_of(triple for kind in self._kinds for triple in kind.triples)
+        inputs = range(len(self.matrix()))
+        pairs = itertools.combinations(inputs, 2) if pairs is None else pairs
+        return self._datasets_of((x0, x1, x) for x0, x1 in pairs for x in inputs)
+
+    def _datasets_of(self, triples: Iterable[Triple]) -> Iterator[Pair]:
+        """Yield the dataset pair of each of the triples x₁⁰, x₁¹ and x₂."""
+        rows = self._normalized
         for x0, x1, x in triples:
-            yield f"{x0} against {x1} among {x}", matrix[x0], matrix[x1], matrix[x], self._rel_err
+            yield f"{x0} against {x1} among {x}", rows[x0], rows[x1], rows[x], self._rel_err
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowds of all pairs of different inputs; none if they are too many.
 
         A crowd stands for all pairs of one kind, and an input of another user for all whose triples
-        have one kind (`shufflebounds.randomizers.kinds`).
+        have one kind (`shufflebounds.randomizers.kinds`). If there are many kinds, one crowd stands
+        for all of them.
         """
+        if self._used_rows is not None:
+            return (Crowd.of_all_rows(self._used_rows, self._rel_err),)
         return tuple(self._labelled.crowd(kind) for kind in self._kinds or ())
 
     @property

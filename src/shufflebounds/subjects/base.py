@@ -77,6 +77,11 @@ class Source:
     few_crowds: tuple[Crowd, ...] = ()
     simple: Decomposition | None = None
 
+    @property
+    def has_many_pairs(self) -> bool:
+        """Whether one of the crowds stands for many pairs of inputs with a blanket each."""
+        return any(crowd.rows is not None for crowd in self.crowds)
+
     @cached_property
     def is_given(self) -> bool:
         """Whether the pairs of datasets are the decompositions that cover all of them."""
