@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[2]
 # What a run may leave beside the picture.
 _VERSIONS = {"pdf": "print (PDF)", "svg": "web (SVG)"}
 INTERACTIVE = "results/gallery.html"
+# Figures for two columns of a paper are wider than this, in inches.
+MIN_WIDE = 5.0
 
 
 def of_paper(paper: plan.Paper) -> str:
@@ -86,9 +88,15 @@ def _pages_of(paper: plan.Paper) -> list[str]:
     stems = {f"tables/{name}": table.kind.title for name, table in paper.tables.items()}
     if paper.claims:
         stems["claims"] = "Its claims, measured"
-    links = [
-        f"- [{pages.plain(title)}](../../{results}/{stem}.html)"
+    # Tables of one kind are told apart by their names.
+    titles = list(stems.values())
+    names = {
+        stem: f"{title} ({Path(stem).name})" if titles.count(title) > 1 else title
         for stem, title in stems.items()
+    }
+    links = [
+        f"- [{pages.plain(name)}](../../{results}/{stem}.html)"
+        for stem, name in names.items()
         if (ROOT / results / f"{stem}.html").exists()
     ]
     return ["## Tables and claims", "", *links, ""] if links else []
@@ -111,6 +119,7 @@ def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
         f"```{{figure}} ../../{stem}.png",
         f":alt: {title}",
         ":loading: lazy",
+        *([":class: narrow"] if _is_narrow(f"{stem}.png") else []),
         "",
         caption,
         "```",
@@ -118,6 +127,13 @@ def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
         ", ".join([*others, command]),
         "",
     ]
+
+
+def _is_narrow(picture: str) -> bool:
+    """Whether a figure is for one column of a paper: its PNG has 200 dots an inch."""
+    # The width is behind the signature and the head of the first chunk.
+    header = (ROOT / picture).read_bytes()[:24]
+    return int.from_bytes(header[16:20], "big") < 200 * MIN_WIDE
 
 
 def entries_of_figures(text: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError
 from shufflebounds.core.progress import progress
 from shufflebounds.estimation.accuracy import Error
 from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.training import PoissonSampling, ShuffledBatches
 from shufflebounds.questions.accountant import ShuffleAccountant
 from shufflebounds.questions.answers import (
     MechanismBounds,
@@ -55,6 +56,7 @@ from shufflebounds.randomizers.matching import (
 from shufflebounds.randomizers.matrix import KFold, MatrixRandomizer
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
+from shufflebounds.subjects.groups import Groups
 
 if TYPE_CHECKING:
     from shufflebounds.curves.curve import Curve
@@ -128,6 +130,7 @@ __all__ = [
     "Enclosures",
     "Error",
     "Gaussian",
+    "Groups",
     "HadamardBlocks",
     "HadamardResponse",
     "Joint",
@@ -139,6 +142,7 @@ __all__ = [
     "MetricLaplace",
     "Parallel",
     "Piecewise",
+    "PoissonSampling",
     "PrecisionError",
     "PrivSet",
     "PrivUnit",
@@ -146,6 +150,7 @@ __all__ = [
     "Randomizer",
     "Ranking",
     "ShuffleAccountant",
+    "ShuffledBatches",
     "Subsampled",
     "Subset",
     "UnaryEncoding",

@@ -31,6 +31,7 @@ PRESENTING = (
     f"{REPRODUCTION}/papers",
     f"{REPRODUCTION}/proofs.py",
     f"{REPRODUCTION}/html_page.py",
+    f"{REPRODUCTION}/titles.py",
 )
 # Parts of the library that no job runs.
 INTERACTIVE = (f"{LIBRARY}/cli", f"{LIBRARY}/notebook.py")

@@ -203,7 +203,7 @@ def _panel(
         subject=labels.subject(names),
         setting=tuple(filter(None, [f"{regime} {first}".strip(), *others])),
         lines=tuple(_lines(panel, view, common, labels)),
-        divisor=_divisor(ratio, names[0]) if ratio and view == RATIO else None,
+        divisor=_divisor(ratio, names) if ratio and view == RATIO else None,
     )
 
 
@@ -226,17 +226,25 @@ def _lines(
             yield Line(label, look, shown.name, "" if shown.wording is None else own)
 
 
-def _divisor(ratio: ReferenceEntry, first: CurveName) -> CurveName:
-    """Return the curve that those of a panel are divided by, given the first of them."""
-    return CurveName(ratio.experiment or first.experiment, first.regime, ratio.curve)
+def _divisor(ratio: ReferenceEntry, names: Sequence[CurveName]) -> CurveName:
+    """Return the curve that those of a panel are divided by.
+
+    It has no experiment if each of several has its own.
+    """
+    experiments = {name.experiment for name in names}
+    own = experiments.pop() if len(experiments) == 1 else ""
+    return CurveName(ratio.experiment or own, names[0].regime, ratio.curve)
 
 
 def _divisor_label(ratio: ReferenceEntry, panel: Sequence[ShownCurve], labels: Labels) -> str:
     """Return how the axis of ratios calls the divisor, given the first panel."""
-    name = _divisor(ratio, panel[0].name)
+    name = _divisor(ratio, [shown.name for shown in panel])
     wordings = {shown.name: shown.wording for shown in panel}
     if worded := ratio.label or wordings.get(name):
         return worded
+    if not name.experiment:
+        own = CurveName(panel[0].name.experiment, name.regime, name.curve)
+        return f"its {labels.curves[own].bound.label}"
     label = labels.label(name, labels.curves[name].setting.given())
     subject = labels.subjects[name.experiment]
     is_other = labels.has_one_subject and subject != labels.subjects[panel[0].name.experiment]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
 
+from reproduction import titles
 from reproduction.configuration.models import (
     ExperimentEntry,
     PaperEntry,
@@ -77,6 +78,8 @@ class Paper:
     captions: Mapping[str, str]
     tables: Mapping[str, Table]
     claims: Mapping[str, tuple[CurveName, ...]]
+    # What titles say, as conditions.
+    holds: Mapping[str, tuple[str, ...]]
     style: Print = USUAL_PRINT
 
     @property
@@ -129,6 +132,7 @@ def plan_paper(
                 figures[figure] = drawn
                 values = _setting_values(curves[curve] for curve in drawn.curves)
             captions[figure] = " ".join(filled(shown.caption, values).split())
+            _check_conditions(shown.holds, figures[figure])
         except ValueError as error:
             raise ValueError(f"figures.{figure}: {error}") from None
     return Paper(
@@ -141,10 +145,21 @@ def plan_paper(
         captions=captions,
         tables=tables,
         claims={claim: _drawn_curves(figures, shown) for claim, shown in entry.claims.items()},
+        holds={figure: shown.holds for figure, shown in entry.figures.items()},
         style=Print(
             entry.style.column_width, entry.style.page_width, tuple(entry.style.fonts or ())
         ),
     )
+
+
+def _check_conditions(texts: Sequence[str], shown: Layout | str) -> None:
+    """Raise ValueError for what is not a condition, or compares curves that a figure lacks."""
+    for condition in map(titles.parse, texts):
+        if isinstance(shown, Layout):
+            known = {name.curve for name in shown.curves}
+            known |= {f"{name.experiment}.{name.curve}" for name in shown.curves}
+            for name in sorted(condition.names):
+                require_known(f"holds: {condition.text!r}: curve", name, sorted(known))
 
 
 def _drawn_curves(

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from reproduction import titles
 from reproduction.configuration import checks
 from reproduction.papers import tables as table_files
 from reproduction.papers.points import Evidence
 from reproduction.plan import Paper
+from reproduction.titles import Check
 from shufflebounds.curves import curve
 from shufflebounds.curves.plotting.sheets import Sheet, of_curves
 from shufflebounds.curves.storage import CurveName
@@ -40,20 +42,27 @@ def curves(
     return frames
 
 
-def sheet(paper: Paper, figure: str, paths: str | Sequence[str]) -> Sheet:
-    """Return what a figure shows of the files of its curves, or of the one of its table.
+def figure(paper: Paper, name: str, paths: str | Sequence[str]) -> tuple[Sheet, list[Check]]:
+    """Return what a figure shows of its files, curves or a table, and the checks of its title.
 
-    Raises ValueError as `curves` does.
+    The title says so if the numbers do not show it. Raises ValueError as `curves` does, and for a
+    condition that compares nothing of the figure.
     """
-    drawn = paper.figures[figure]
+    drawn = paper.figures[name]
     if isinstance(drawn, str):
         table = paper.tables[drawn]
         _require(lambda path: table_files.verify(path, table.digest), str(paths))
         make_sheet = table.kind.load_code().sheet
         assert make_sheet is not None  # checked with the configuration
-        drawing = make_sheet(table_files.read(str(paths)), paper.titles[figure])
-        return replace(drawing, source=paper.sources[figure])
-    return of_curves(together(curves(paper, drawn.curves, paths)), drawn)
+        frame = table_files.read(str(paths))
+        drawing = replace(make_sheet(frame, paper.titles[name]), source=paper.sources[name])
+        panels = [titles.panel_of_table(frame)]
+    else:
+        frames = curves(paper, drawn.curves, paths)
+        drawing = of_curves(together(frames), drawn)
+        panels = titles.panels_of_curves(frames, drawn.x)
+    checked = titles.check(paper.holds[name], panels)
+    return replace(drawing, title=titles.checked_title(drawing.title, checked)), checked
 
 
 def _require(verify: Callable[[str], None], path: str) -> None:

@@ -27,6 +27,7 @@ rule figure:
     params:
         digest=lambda wildcards: paper_plan(wildcards).figure_digest(wildcards.figure),
         caption=figure_caption,
+        holds=lambda wildcards: paper_plan(wildcards).holds[wildcards.figure],
         presentation=PRESENTATION,
     message:
         "figure {wildcards.figure} ({wildcards.paper})"

@@ -32,7 +32,7 @@ def coarsened_clone(decomposition: Decomposition, eps0: float) -> Decomposition:
         If it has an ``inner`` (``outer``) end, the a and b of that end must be a post-processing of
         those of R (those of R one of the end's), as for every mechanism of this package.
     eps0
-        ε₀ of all that a user sends, natural log.
+        ε₀ of everything a user sends, natural log.
 
     Raises ValueError for a bad argument.
 

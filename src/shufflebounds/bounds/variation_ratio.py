@@ -67,8 +67,8 @@ def variation_ratio(
         has the ratio of the first law and that of the second law.
     published
         Whether to return the pair of the paper (Theorem 4.7) instead, which takes the others'
-        leftover for the victim's: c = (r₀, r₁, 1 − r₀ − r₁). **No upper bound in general**, unless
-        β is at its maximum, where both agree. It needs q ≥ 1 and r₀ + r₁ ≤ 1.
+        leftover for the victim's: c = (r₀, r₁, 1 − r₀ − r₁). **Not an upper bound in general**,
+        unless β is at its maximum, where both agree. It needs q ≥ 1 and r₀ + r₁ ≤ 1.
 
     Returns
     -------

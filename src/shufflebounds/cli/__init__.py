@@ -25,6 +25,7 @@ from shufflebounds.cli.catalogue import bounds, mechanisms
 from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
+from shufflebounds.cli.options import PARAMETERS, Command
 from shufflebounds.cli.parameters import TRAINING, flag, parameters
 from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
 from shufflebounds.cli.risk import risk
@@ -33,12 +34,23 @@ from shufflebounds.core.enclosure import PrecisionError
 
 __all__ = ["main"]
 
+# Commands, by what they are for.
+COMMANDS = {
+    "Ask": (epsilon, delta, renyi, risk),
+    "Design": (choose, eps0, users, rounds, noise),
+    "Account and verify": (account, check),
+    "Explore": (curve, mechanisms, bounds),
+}
 # Other names that people use for options.
 OTHER_NAMES = {
     "--epsilon": "--eps",
     "--epsilon0": "--eps0",
     "--users": "--n",
+    "-n": "--n",
+    "-m": "--mechanism",
     "--days": "--rounds",
+    "--values": "--k",
+    "--domain": "--k",
 }
 # What some commands find, which is no option of theirs.
 SOUGHT = {
@@ -46,7 +58,10 @@ SOUGHT = {
     "users": "--n",
     "rounds": "--rounds",
     "noise": "--noise-multiplier",
+    "delta": "--delta",
 }
+# What some commands do without, although others need it.
+NOT_NEEDED = {("risk", "--delta"), ("renyi", "--delta")}
 # Exit code for a mistake of the user.
 MISTAKE = 2
 # Exit code for an answer that is less precise than requested.
@@ -79,14 +94,19 @@ class Ending(click.ClickException):
 
 
 class Group(click.Group):
-    """Commands whose errors end in one sentence, and whose summaries are not cut."""
+    """Commands whose errors end in one sentence, and which the help lists by what they are for."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [
-            (name, self.commands[name].get_short_help_str(MAX_SUMMARY)) for name in self.commands
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, commands in COMMANDS.items():
+            with formatter.section(section):
+                width = max(map(len, self.commands))
+                formatter.write_dl(
+                    [(f"{x.name:{width}}", x.get_short_help_str(MAX_SUMMARY)) for x in commands]
+                )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take ``help epsilon`` for ``epsilon --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _in_one_sentence():
@@ -143,8 +163,8 @@ def _usage_sentence(error: click.UsageError) -> str:
         message += " `shufflebounds -h` lists the commands."
     if "extra argument" in message:
         assert error.ctx is not None
-        first = next(x for x in error.ctx.command.params if isinstance(x, click.Option))
-        message += f"; every option has a name, such as {first.opts[0]}"
+        shown = (x for x in error.ctx.command.params if getattr(x, "hidden", True) is False)
+        message += f"; every option has a name, such as {next(shown).opts[-1]}"
     return message
 
 
@@ -157,20 +177,34 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     """Return the sentence on an unknown option, with a guess at what was meant."""
     assert error.ctx is not None
     name = OTHER_NAMES.get(error.option_name, error.option_name)
-    flags = [name for option in error.ctx.command.params for name in option.opts]
-    near = get_close_matches(name, flags, n=1, cutoff=0.7)
+    command = str(error.ctx.command.name)
+    near = get_close_matches(name, _flags(error.ctx.command, error.ctx), n=1, cutoff=0.7)
     guess = f"did you mean {near[0]}? " if near else ""
     if name == "--eps" and near == ["--eps0"]:
         # The epsilon of one report is not that of all, which the command answers.
         guess = "this command takes no epsilon, and --eps0 is that of one report; "
-    if SOUGHT.get(str(error.ctx.command.name)) == name:
+    if SOUGHT.get(command) == name:
         guess = "that is what this command finds; "
-    elif error.ctx.command.name == "noise" and name in ("--n", "--mechanism", "--protocol"):
+    elif command == "noise" and name in ("--n", "--mechanism", "--protocol"):
         guess = "this command is about DP-SGD with random allocation alone; "
     elif name in map(flag, parameters(TRAINING)):
         guess = f"only epsilon, delta and noise answer about {TRAINING}; "
+    elif (command, name) in NOT_NEEDED:
+        guess = f"{command} needs no {name.removeprefix('--')}; "
     listed = f"`{error.ctx.command_path} -h` lists the options."
     return f"No such option {error.option_name!r}; {guess}{listed}"
+
+
+def _flags(command: click.Command, ctx: click.Context) -> list[str]:
+    """Return the options of a command, without the parameters of what is not named."""
+    owners = command.named_owners(ctx) if isinstance(command, Command) else []
+    own = {flag(name) for owner in owners for name in parameters(owner)}
+    return [
+        name
+        for option in command.params
+        for name in option.opts
+        if not owners or getattr(option, "section", "") != PARAMETERS or name in own
+    ]
 
 
 def _sentence_with_notes(error: Exception) -> str:
@@ -178,19 +212,18 @@ def _sentence_with_notes(error: Exception) -> str:
 
 
 main = Group(
-    commands=[
-        *(epsilon, delta, renyi, check, account, choose, eps0, users, rounds, noise, risk, curve),
-        *(mechanisms, bounds),
-    ],
+    commands=[command for commands in COMMANDS.values() for command in commands],
     context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="COMMAND [ARGS]...",
+    options_metavar="",
     help="""Certified differential privacy of shuffled reports.
 
     n users each send one report through the same local randomizer, and a shuffler hides who sent
     what. These commands bound the (epsilon, delta) that results, from above and from below.
+    Epsilons are natural logarithms; bounds are rounded outward.
 
-    All epsilons are natural logarithms. Printed bounds are rounded outward. Exit codes: 0; 2 for
-    a mistake; 3 if the precision you asked for was out of reach (answers are still printed, and
-    points of a table that miss it are left empty). `check` and `account` have their own.
+    Start: shufflebounds epsilon krr --k 10 --eps0 4 -n 1e5 --delta 1e-6
     """,
+    epilog="`shufflebounds COMMAND -h` explains a command; --version prints the version.",
 )
 click.version_option(__version__, prog_name="shufflebounds")(main)

@@ -19,11 +19,10 @@ from shufflebounds._version import __version__
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.notes import large_delta_of, large_epsilon
-from shufflebounds.cli.options import OUTPUT, REPLY, command, option
+from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, option
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
-from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.values import REAL, Name, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward, reached
@@ -60,7 +59,12 @@ METRICS = {
 
 
 @command(
-    click.Argument(["description"], type=click.Path(path_type=Path)),
+    Argument(
+        ["description"],
+        type=click.Path(path_type=Path),
+        metavar="DESCRIPTION",
+        meaning="A YAML or JSON file; docs/deployments.md explains its keys.",
+    ),
     option(
         "--days",
         click.Path(path_type=Path),
@@ -98,12 +102,12 @@ def account(
     claim: Path | None,
     output: Output,
 ) -> Reply:
-    """Which epsilon can a whole deployment claim: all reports, all days?
+    """Which epsilon can a whole deployment claim?
 
-    DESCRIPTION is a YAML or JSON file; docs/deployments.md explains its keys. Exit codes: 0; 1 with
-    --budget if epsilon is not shown to be within it; 2 for a mistake.
+    It counts all reports of all days. Exit codes: 0; 1 with --budget if epsilon is not shown to be
+    within it; 2 for a mistake.
 
-    Example: shufflebounds account deployment.yaml --days days.csv --delta 1e-8 --budget 0.1
+    Example: shufflebounds account deployment.yaml --delta 1e-8 --budget 0.1
     """
     delta = validation.delta(delta)
     _require_options(budget, running, form)
@@ -196,6 +200,8 @@ LEGEND = {
     "epsilon alone": "what you could claim at the same delta if this were the only report.",
     "epsilon without": "what you could claim at the same delta without this report.",
     "if the shuffler fails": "eps0 times the number of answers; what remains of this report.",
+    "standard error": "of the share of users with a value, or of the mean of numbers, as estimated "
+    "from a shuffle of the fewest users.",
 }
 
 # The row with the lower end of all reports.
@@ -307,6 +313,7 @@ def _table(
             output.text(row["alone"].upper, up=True),
             output.text(row["without"].upper, up=True),
             _decimal_up(row["without_shuffler"]),
+            "" if row["standard_error"] is None else f"{row['standard_error']:.2g}",
         )
         for row in shares
     ]
@@ -319,12 +326,12 @@ def _table(
             output.text(total.upper, up=True),
             "",
             _decimal_up(deployment.pure_epsilon),
+            "",
         )
     )
-    rows.append((LOWER_BOUND, "", "", output.text(total.lower, up=False), "", ""))
+    rows.append((LOWER_BOUND, "", "", output.text(total.lower, up=False), "", "", ""))
     columns = [list(cells) for cells in zip(*rows, strict=True)]
-    headings = (name.replace("epsilon ", f"epsilon{KEPT_SPACE}") for name in LEGEND)
-    return dict(zip([f"group {group}" if group else "", *headings], columns, strict=True))
+    return dict(zip([f"group {group}" if group else "", *LEGEND], columns, strict=True))
 
 
 def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -337,6 +344,7 @@ def _share_facts(row: Mapping[str, Any]) -> dict[str, Any]:
         "alone": plain_ends(row["alone"]),
         "without": plain_ends(row["without"]),
         "without_shuffler": _finite(row["without_shuffler"]),
+        "standard_error": row["standard_error"],
     }
 
 
@@ -471,10 +479,15 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
     if group:
         groups = deployment.description.groups
         shares = ", ".join(f"{each.name} {float(each.share)!r}" for each in groups)
+        cover = (
+            "One shuffler mixes the reports of all groups, and no report tells its group."
+            if deployment.description.mixed
+            else "The bounds of a group count its members alone; lower ends take each group for a "
+            "shuffle of its own."
+        )
         notes.append(
             f"Groups with an eps0 of their own have at least these shares of the users: {shares}. "
-            "Every user is in one of them, whatever the value, and stays in it. The bounds of a "
-            "group count its members alone; lower ends take each group for a shuffle of its own. "
+            f"Every user is in one of them, whatever the value, and stays in it. {cover} "
             f"The table is that of {group}, the group with the largest epsilon, which holds for "
             "everybody."
         )

@@ -7,28 +7,25 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.options import command
+from shufflebounds.cli.options import Argument, command
 from shufflebounds.cli.parameters import TRAINING, flag, maker, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.sent import ANY, COMPOSITIONS_OF_PARTS
 from shufflebounds.cli.values import Name
-from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.randomizers import registry
 
 # Symbols that some terminals do not show, and what is printed in their place.
 PLAIN_SYMBOLS = {"ε₀": "eps0", "ε": "epsilon", "δ": "delta", "≥": ">=", "−": "-", "``": ""}
 
 
-def _name(names: Sequence[str]) -> click.Argument:
-    return click.Argument(["name"], required=False, type=Name(names))
+def _name(names: Sequence[str]) -> Argument:
+    return Argument(["name"], required=False, type=Name(names), metavar="[NAME]")
 
 
 @command(_name([*registry.mechanism_names(), *protocols(), TRAINING]), "json")
 def mechanisms(name: str | None) -> Reply:
-    """List the mechanisms and protocols; with a NAME, explain one and its parameters.
+    """List the mechanisms and protocols, or explain one.
 
     Example: shufflebounds mechanisms krr
     """
@@ -46,15 +43,15 @@ def mechanisms(name: str | None) -> Reply:
             "parameters": [_options_of_owner(each) for each in names],
         },
         sections={
-            "Of several parts, each of them a --part:": [", ".join(COMPOSITIONS_OF_PARTS)],
-            "Protocols, which --protocol takes:": [", ".join(senders)],
+            "Combinations (one --part per component):": [", ".join(COMPOSITIONS_OF_PARTS)],
+            "Protocols:": [", ".join(senders)],
         },
     )
 
 
 @command(_name([*BOUNDS]), "json")
 def bounds(name: str | None) -> Reply:
-    """List the available bounds; with a NAME, say who proved it.
+    """List the bounds, or say who proved one.
 
     Example: shufflebounds bounds blanket
     """
@@ -110,10 +107,8 @@ def _explanation(owner: str) -> list[str]:
     own = "".join(f" {flag(key)} …" for key in required)
     takes_eps0 = "eps0" in inspect.signature(maker(owner)).parameters
     eps0 = " --eps0 …" if takes_eps0 else ""
-    is_mechanism = owner == ANY or owner not in (*PROTOCOLS, TRAINING)
-    kind = "mechanism" if is_mechanism else "protocol"
-    users = "" if owner == TRAINING else " --n …"
-    usage = f"shufflebounds epsilon --{kind} {owner}{own}{eps0}{users} --delta …"
+    users = "" if owner == TRAINING else " -n …"
+    usage = f"shufflebounds epsilon {owner}{own}{eps0}{users} --delta …"
     return [*_in_plain_symbols(text.strip()).split("\n\n")[1:], usage]
 
 

@@ -22,7 +22,7 @@ from shufflebounds.cli.notes import (
     untried_bound,
     warnings,
 )
-from shufflebounds.cli.options import REPLY, USERS, every_row_option, option, rtol_option
+from shufflebounds.cli.options import REPLY, REQUIRED, USERS, every_row_option, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
@@ -148,7 +148,12 @@ def _findings(
 @question(
     *("eps0", *USERS, "delta"),
     option(
-        "--eps", REAL, "The epsilon that is claimed: natural logarithm, at least 0.", required=True
+        "--eps",
+        REAL,
+        "The epsilon that is claimed (natural log).",
+        required=True,
+        metavar="E",
+        section=REQUIRED,
     ),
     *("rounds", "also"),
     rtol_option("1e-4 for one round, else 1e-3"),
@@ -169,7 +174,7 @@ def check(
     not precise enough to tell. A smaller --rtol may help in the second case. Exit codes: 0 for
     proven, 1 for refuted, 4 for open, 2 for a mistake.
 
-    Example: shufflebounds check --mechanism krr --k 10 --eps0 8 --n 1e3 --delta 1e-6 --eps 0.94
+    Example: shufflebounds check krr --k 10 --eps0 8 -n 1e3 --delta 1e-6 --eps 1
     """
     eps = validation.eps(eps)
     by_name, capped = findings_on(eps, delta, deployment, Numerics(rtol=rtol))

@@ -11,6 +11,7 @@ from shufflebounds.cli.answers import label, plain_ends
 from shufflebounds.cli.notes import without_shuffler, without_shuffler_at
 from shufflebounds.cli.options import (
     REPLY,
+    REQUIRED,
     USERS,
     command,
     every_row_option,
@@ -96,13 +97,13 @@ COLUMNS = (
     ),
     Column(
         "eps0",
-        "the largest that is certified to meet the target (natural logarithm), of all that a user "
-        "sends in a shuffle.",
+        "the largest that is certified to meet the target (natural logarithm), of everything a "
+        "user sends in a shuffle.",
         lambda x, _: "none" if x.is_gaussian else outward(x.eps0.lower, up=False),
     ),
     Column(
         "eps0 in a round",
-        "of all that a user sends in a round: what remains if the shuffler fails.",
+        "of everything a user sends in a round: what remains if the shuffler fails.",
         lambda x, ranking: (
             _shown_eps0_of_round(x) if any(y.shuffles > 1 for y in ranking.choices) else ""
         ),
@@ -121,7 +122,7 @@ COLUMNS = (
     ),
     Column(
         "if rare",
-        "the same of a value that nobody holds.",
+        "the same, for a value that nobody holds.",
         lambda x, ranking: (
             _three_digits(x.error.in_users(x.error.rare)) if _is_about_values(ranking) else ""
         ),
@@ -138,18 +139,35 @@ COLUMNS = (
 
 @command(
     option(
-        "--values", WHOLE, "Number of values, of which a user holds one, or as many as --items."
+        "--values",
+        WHOLE,
+        "Number of values, of which a user holds one, or as many as --items.",
+        metavar="K",
+        section=REQUIRED,
     ),
-    option("--numbers", bool, "Estimate a mean of numbers from -1 to 1 instead."),
-    option("--items", WHOLE, "Number of different values that a user holds.", default=1),
-    option("--attributes", WHOLE, "Number of such attributes of a user.", default=1, metavar="A"),
+    option(
+        "--numbers",
+        bool,
+        "In place of --values: estimate a mean of numbers from -1 to 1.",
+        section=REQUIRED,
+    ),
     *(*USERS, "eps", "delta"),
+    option(
+        "--items", WHOLE, "Number of different values that a user holds.", default=1, metavar="I"
+    ),
+    option(
+        "--attributes",
+        WHOLE,
+        "Attributes of a user, each with --values values.",
+        default=1,
+        metavar="A",
+    ),
     rounds_option("--attributes"),
     option("--most-bits", REAL, "The most bits that a user may send in a round.", metavar="B"),
     option(
         "--most-eps0",
         REAL,
-        "The largest eps0 of all that a user sends in a round, which remains if the shuffler "
+        "The largest eps0 of everything a user sends in a round, which remains if the shuffler "
         "fails. Separate shuffles share it.",
         metavar="E",
     ),
@@ -162,15 +180,14 @@ COLUMNS = (
     ),
     every_row_option("Print all mechanisms, not only ten."),
     *REPLY,
-    rows={column.heading: column.meaning for column in COLUMNS[1:]},
 )
 def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **task: Any) -> Reply:
-    """Which mechanism is the most accurate at a target (epsilon, delta)?
+    """Which mechanism is the most accurate at a target?
 
     Each mechanism has its best parameters and the largest eps0 that is certified to meet the
     target. They are ranked by the total error of the estimate; docs/accuracy.md explains the table.
 
-    Example: shufflebounds choose --values 256 --n 2e6 --eps 1 --delta 1e-8
+    Example: shufflebounds choose --values 256 -n 2e6 --eps 1 --delta 1e-8
     """
     if (task["values"] is None) != numbers:
         raise ValueError("give either --values or --numbers")

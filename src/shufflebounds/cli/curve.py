@@ -12,7 +12,7 @@ from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, between_bounds, within_eps0
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OPTIONS, OUTPUT, SENT, option, optional
+from shufflebounds.cli.options import OPTIONS, OUTPUT, REQUIRED, SENT, option, optional, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
@@ -39,23 +39,27 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     "rounds": (1, 365),
     "order": (2, 256),
 }
+# Relative width without --rtol.
+USUAL_RTOL = 1e-4
 # Points of the table that a terminal shows.
 MAX_ROWS = 11
 
 
 @question(
     # It is that of all mechanisms that have none of their own.
-    option("--eps0 shared_eps0", REAL, OPTIONS["eps0"].help or ""),
-    *optional("delta", "eps", "order", "n", "rounds"),
+    option("--eps0 shared_eps0", REAL, OPTIONS["eps0"].help or "", metavar="E0", section=REQUIRED),
+    *optional("delta", section=REQUIRED),
+    *optional("n", "eps", "order"),
+    *optional("rounds", section=SENT),
     option(
         "--x",
         Name(tuple(AXIS_ENDS)),
         "The axis: n, eps0, eps, delta, rounds or order.",
         default="n",
     ),
-    option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]"),
-    option("--stop", NUMBER, "Where it ends.  [default: by the axis, n = 100000]"),
-    option("--points", WHOLE, "Points along it.", default=50),
+    option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]", metavar="X"),
+    option("--stop", NUMBER, "Where it ends.  [default: by the axis, n = 100000]", metavar="X"),
+    option("--points", WHOLE, "Points along it.", default=50, metavar="P"),
     option("--linear", bool, "Space them evenly, not geometrically."),
     option(
         "--quantity",
@@ -70,7 +74,7 @@ MAX_ROWS = 11
         "stronger_clone]",
         multiple=True,
     ),
-    option("--rtol", REAL, "Relative width, at most.", default=1e-4),
+    rtol_option("1e-4"),
     option(
         "--versus",
         str,
@@ -95,30 +99,35 @@ def curve(
     linear: bool,
     quantity: str,
     bound: tuple[str, ...],
-    rtol: float,
+    rtol: float | None,
     versus: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
     **fixed: float | None,
 ) -> Reply:
-    """How do bounds change along an axis, such as the number of users? Prints CSV, and plots it.
+    """How do bounds change along an axis, such as the users?
 
-    A terminal shows a table of some points in place of the CSV. You can claim the upper end of an
-    upper bound. Any claim below the lower end of a lower bound is false. Over several rounds the
-    relative width is 1e-3 for epsilon and 0.05 for delta, whatever --rtol says.
+    Prints CSV, and plots it. A terminal shows a table of some points in place of the CSV. You can
+    claim the upper end of an upper bound. Any claim below the lower end of a lower bound is false.
+    Over several rounds the relative width is 1e-3 for epsilon and 0.05 for delta, whatever --rtol
+    says.
 
-    Example: shufflebounds curve --mechanism krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
+    Example: shufflebounds curve krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """
     if plot is not None and plot == output:
         raise ValueError(f"--output and --plot must be two files, got {str(plot)!r} twice")
     axis = _axis(x, start, stop, points, "linear" if linear else "geometric")
     further = [_with_mechanism(deployment, text) for text in versus]
     compared = _at_eps0([deployment, *further], shared_eps0, is_axis=x == "eps0")
-    computed, notes = _compared_curves(compared, axis, quantity, bound, rtol, fixed)
-    _write_files(computed, compared, output, plot)
-    reply = Reply(
-        remarks=[*notes, *_written_files(output, plot)], shortfall=_empty_points_error(computed)
+    computed, notes = _compared_curves(
+        compared, axis, quantity, bound, USUAL_RTOL if rtol is None else rtol, fixed
     )
+    if output is not None:
+        or_value_error(output, lambda: curves.write_all(computed, output))
+    failure = None if plot is None else _drawing_error(computed, plot)
+    written = _written_files(output, None if failure else plot)
+    shortfall = failure or _empty_points_error(computed)
+    reply = Reply(remarks=[*notes, *written], shortfall=shortfall)
     relation = common_relation("curves", (each.sample.relation for each in compared))
     return reply if output is not None else _printed_curves(reply, computed, relation)
 
@@ -164,7 +173,7 @@ def _at_eps0(compared: Sequence[Scenario], eps0: float | None, *, is_axis: bool)
         if each.has_own_eps0 and (is_axis or (eps0 is not None and len(compared) == 1)):
             each.require_open_eps0("--x must not be eps0" if is_axis else "--eps0 must be left out")
         if not (each.has_own_eps0 or is_axis or eps0 is not None):
-            raise ValueError(f"--eps0 is missing: {each.name} needs it")
+            raise ValueError(f"Missing option '--eps0', which {each.name} needs.")
     return [each if each.has_own_eps0 else replace(each, eps0=eps0) for each in compared]
 
 
@@ -233,17 +242,13 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation)
     )
 
 
-def _write_files(
-    computed: Sequence[Curve],
-    compared: Sequence[Scenario],
-    output: Path | None,
-    plot: Path | None,
-) -> None:
-    """Write the CSV file and the figure."""
-    if plot is not None:
-        or_value_error(plot, lambda: _draw_curves(computed, compared, plot))
-    if output is not None:
-        or_value_error(output, lambda: curves.write_all(computed, output))
+def _drawing_error(computed: Sequence[Curve], plot: Path) -> ValueError | None:
+    """Draw the figure; return what prevents it, which is raised once the curves are printed."""
+    try:
+        or_value_error(plot, lambda: _draw_curves(computed, plot))
+    except ValueError as error:
+        return error
+    return None
 
 
 def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
@@ -331,10 +336,9 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
     return PrecisionError(f"{missed[0][0]}{more}", missed[0][1].enclosures)
 
 
-def _draw_curves(computed: Sequence[Curve], compared: Sequence[Scenario], path: Path) -> None:
+def _draw_curves(computed: Sequence[Curve], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    heading = title(computed[0])
-    if len(compared) > 1:
-        heading = ", ".join(replace(each, eps0=None).name for each in compared)
+    names = sheets.mechanism_names(computed)
+    heading = ", ".join(names.values()) if len(names) > 1 else title(computed[0])
     figures.draw(sheets.of_computed(computed, heading), [path], titled=True)

@@ -130,7 +130,7 @@ def _notes_on_matrices(deployment: Scenario) -> list[str]:
     if k > 1:
         notes.append(
             f"A user sends {k} reports together, one of every coordinate of the input. Each of "
-            "them has the eps0 of the matrix, all of them together "
+            "them has the eps0 of the matrix; together they have "
             f"{shown_eps0(deployment.sample.eps0)}."
         )
     return notes
@@ -238,9 +238,9 @@ def without_shuffler(
 ) -> list[str]:
     """Return a sentence on what is left if the shuffler fails; none if there is no ε₀.
 
-    ``eps0`` is that of all that a user sends in a round. ``rounds`` is None, or 0, if their number
-    is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that reveals.
-    ``hidden_by`` names what stands in place of the shuffler.
+    ``eps0`` is that of everything a user sends in a round. ``rounds`` is None, or 0, if their
+    number is not known. With ``report_eps0``, the ε₀ of one report, the sentence says what that
+    reveals. ``hidden_by`` names what stands in place of the shuffler.
     """
     if eps0 is None:
         return []

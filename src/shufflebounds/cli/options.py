@@ -12,23 +12,28 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import click
 
 from shufflebounds.cli.parameters import usages
 from shufflebounds.cli.reply import Output, Reply, publish
-from shufflebounds.cli.values import REAL, WHOLE, Name, Rounds, Target
+from shufflebounds.cli.values import REAL, SHARE, WHOLE, Name, Rounds, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.core.progress import clear_step
 
-# Sections of the help, which prints them in this order.
-QUESTION = "Question"
+# Sections of the help, which prints them in this order. What a question cannot do without is in the
+# first one, and in the usage.
+REQUIRED = "Required"
+QUESTION = "Options"
+COVER = "Users who provide no cover"
 SENT = "What users send"
 PARAMETERS = "Parameters"
-OUTPUT = "Output"
+OUTPUT = "Output and precision"
+SECTIONS = (REQUIRED, PARAMETERS, QUESTION, COVER, SENT, OUTPUT)
+# The argument that names a mechanism or a protocol.
+SENDER = "sender"
 # Fewest significant digits of a printed number, for a large --rtol.
 MIN_DIGITS = 3
 
@@ -40,20 +45,45 @@ class Option(click.Option):
         super().__init__(*args, **settings)
         self.section = section
 
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what follows the help text: a default, but not 0 or 1, which stand for nothing."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("required", None)  # The section and the usage say so.
+        if self.default in (0, 1):
+            extra.pop("default", None)
+        return extra
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the name in errors: the long one."""
+        return f"'{max(self.opts, key=len)}'"
+
+
+class Argument(click.Argument):
+    """An argument, which the help explains if it has a ``meaning``."""
+
+    def __init__(self, *args: Any, meaning: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.meaning, self.section = meaning, REQUIRED if meaning else ""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return its name and what it means."""
+        return str(self.metavar), self.meaning
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return its name for the usage."""
+        return [str(self.metavar)]
+
 
 class Command(click.Command):
     """A command whose help has sections of options.
 
     ``owners`` are the mechanisms and protocols whose parameters are options. The help has those of
-    the mechanism or protocol that is named beside ``--help``. ``rows`` explain the rows or columns
-    of the answer.
+    the mechanism or protocol that is named besides ``--help``.
     """
 
-    def __init__(
-        self, *args: Any, owners: Sequence[str], rows: Mapping[str, str], **settings: Any
-    ) -> None:
+    def __init__(self, *args: Any, owners: Sequence[str], **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.owners, self.rows = owners, rows
+        self.owners = owners
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.obj = shlex.join(["shufflebounds", str(ctx.info_name), *self._question(args)])
@@ -69,18 +99,25 @@ class Command(click.Command):
 
         Its options are not known either, but that is not the mistake.
         """
-        words = [word for arg in typed for word in arg.split("=", 1)]
+        # The first word may be the argument.
+        words = [SENDER, *(word for arg in typed for word in arg.split("=", 1))]
         for name, value in pairwise(words):
             for parameter in self.params:
-                if name in parameter.opts and isinstance(parameter.type, Name):
+                is_name = name in parameter.opts and isinstance(parameter.type, Name)
+                if is_name and not value.startswith("-"):
                     parameter.type.convert(value, parameter, ctx)
+
+    def named_owners(self, ctx: click.Context) -> list[str]:
+        """Return the mechanisms and protocols that the command line names."""
+        words = {word.casefold().replace("-", "_") for word in re.split(r"[ =]", str(ctx.obj))}
+        return [owner for owner in self.owners if owner in words]
 
     def _question(self, args: Sequence[str]) -> list[str]:
         """Return what was typed, for a report, without the options that print and write files."""
         flags = {
             name: option.is_flag
             for option in self.params
-            if isinstance(option, Option) and option.section == OUTPUT
+            if isinstance(option, Option) and option.section == OUTPUT and option.name != "rtol"
             for name in option.opts
         }
         kept, rest = [], iter(args)
@@ -92,39 +129,27 @@ class Command(click.Command):
                 next(rest, None)  # its value
         return kept
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return arguments, options that are needed, and that there are others."""
+        pieces = [piece for each in self.params for piece in each.get_usage_pieces(ctx)]
+        for each in self.params:
+            if getattr(each, "section", "") == REQUIRED and isinstance(each, Option):
+                name = each.opts[0]
+                pieces.append(f"[{name}]" if each.is_flag else f"{name} {each.make_metavar(ctx)}")
+        return [*pieces, "[OPTIONS]"]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section in (QUESTION, SENT, PARAMETERS, OUTPUT):
-            if section == PARAMETERS and self.owners:
-                self._write_parameters(str(ctx.obj), formatter)
-                continue
-            # The usage has the arguments, which the help of a command explains.
-            options = (
-                x
-                for x in self.get_params(ctx)
-                if isinstance(x, click.Option) and getattr(x, "section", OUTPUT) == section
+        for section in SECTIONS:
+            for owner in self.named_owners(ctx) if section == PARAMETERS else ():
+                with formatter.section(f"{PARAMETERS} of {owner}"):
+                    formatter.write_dl(usages(owner) or [("none", "")])
+            shown = (
+                each for each in self.get_params(ctx) if getattr(each, "section", OUTPUT) == section
             )
-            records = [record for x in options if (record := x.get_help_record(ctx))]
+            records = [record for each in shown if (record := each.get_help_record(ctx))]
             if records:
                 with formatter.section(section):
                     formatter.write_dl(records)
-        if self.rows:
-            with formatter.section(
-                "Rows of the answer" if self.owners else "Columns of the answer"
-            ):
-                formatter.write_dl([*self.rows.items()])
-
-    def _write_parameters(self, typed: str, formatter: click.HelpFormatter) -> None:
-        """Write the parameters of what the command line names, or where they are explained."""
-        words = {word.casefold().replace("-", "_") for word in re.split(r"[ =]", typed)}
-        named = {owner: usages(owner) for owner in self.owners if owner in words}
-        for owner, records in named.items():
-            with formatter.section(f"{PARAMETERS} of {owner}"):
-                formatter.write_dl(records or [("none", "")])
-        if not named:
-            with formatter.section(PARAMETERS):
-                formatter.write_text(
-                    "`shufflebounds mechanisms NAME` lists them; so does --mechanism NAME -h."
-                )
 
 
 def option(
@@ -141,10 +166,11 @@ def rounds_option(linked: str) -> Option:
     return option(
         "--rounds",
         WHOLE,
-        "Number of separate shuffles, such as days, in which the same users report, 1 to 1e6. "
-        f"(If reports are sent together, use {linked}.)",
+        "Separate shuffles of the same users, such as days, up to 1e6. (For reports that are sent "
+        f"together, use {linked}.)",
         default=1,
         metavar="T",
+        section=SENT,
     )
 
 
@@ -153,7 +179,9 @@ def rtol_option(default: str) -> Option:
     return option(
         "--rtol",
         REAL,
-        f"Largest relative width of the enclosures, 1e-9 to 0.1.  [default: {default}]",
+        f"Largest relative width of enclosures.  [default: {default}]",
+        metavar="R",
+        section=OUTPUT,
     )
 
 
@@ -162,38 +190,44 @@ def every_row_option(meaning: str) -> Option:
     return option("--all every_row", bool, meaning, section=OUTPUT)
 
 
+def _required(flags: str, type_: Any, meaning: str, metavar: str, **settings: Any) -> Option:
+    return option(flags, type_, meaning, metavar=metavar, section=REQUIRED, **settings)
+
+
 # Options of several commands, by the names with which commands ask for them.
 OPTIONS: Mapping[str, Option] = {
-    "eps0": option(
+    "eps0": _required(
         "--eps0",
         REAL,
-        "Local privacy parameter of everything a user sends in a shuffle (natural log, up to 300). "
-        "A matrix has its own.",
+        "Local epsilon (natural log) of everything a user sends in a shuffle. Leave it out if "
+        "other options set the noise.",
+        "E0",
     ),
-    "n": option(
-        "--n",
-        WHOLE,
-        "Number of users, such as 1e5, up to 1e15.",
-        required=True,
+    "n": _required("-n --n", WHOLE, "Number of users, such as 1e5.", "N", required=True),
+    "eps": _required(
+        "--eps", REAL, "Target epsilon (natural log), such as 0.5.", "E", required=True
+    ),
+    "delta": _required(
+        "--delta", REAL, "Target delta, well below 1/n, such as 1e-6.", "D", required=True
+    ),
+    "order": _required(
+        "--order", REAL, "Order of the Renyi divergence, above 1, such as 16.", "A", required=True
+    ),
+    "dropout": option(
+        "--dropout",
+        SHARE,
+        "Largest share of the users who do not report, such as 0.1.",
+        default=0.0,
+        metavar="SHARE",
+        section=COVER,
     ),
     "colluding": option(
         "--colluding",
         WHOLE,
-        "Number of users who collude or break the protocol. They provide no cover for others.",
+        "Number of other users who collude or break the protocol.",
         default=0,
         metavar="M",
-    ),
-    "dropout": option(
-        "--dropout",
-        REAL,
-        "Share of the n users who drop out: n(1 - SHARE), rounded down, report, less M.",
-        default=0.0,
-        metavar="SHARE",
-    ),
-    "eps": option("--eps", REAL, "Privacy loss (natural logarithm), at least 0.", required=True),
-    "delta": option("--delta", REAL, "A probability, 1e-300 to below 1.", required=True),
-    "order": option(
-        "--order", REAL, "Order of the Renyi divergence, above 1 and up to 1e6.", required=True
+        section=COVER,
     ),
     "rounds": rounds_option("--k-joint"),
     "also": option(
@@ -202,15 +236,13 @@ OPTIONS: Mapping[str, Option] = {
         "T more rounds with N users each, such as 1.2e6:10.",
         multiple=True,
         metavar="N:T",
+        section=SENT,
     ),
     "json": option(
-        "--json as_json", bool, "Print one JSON object with all digits.", section=OUTPUT
+        "--json as_json", bool, "Print JSON, in which numbers keep all digits.", section=OUTPUT
     ),
     "explain": option(
-        "--explain",
-        bool,
-        "Explain rows and columns, and what the answer rests on.",
-        section=OUTPUT,
+        "--explain", bool, "Explain rows and columns, and state the assumptions.", section=OUTPUT
     ),
     "report": option(
         "--report",
@@ -219,28 +251,27 @@ OPTIONS: Mapping[str, Option] = {
         section=OUTPUT,
     ),
 }
-USERS = ("n", "colluding", "dropout")
+USERS = ("n", "dropout", "colluding")
 REPLY = ("json", "explain", "report")
 
 
-def optional(*names: str) -> list[Option]:
+def optional(*names: str, section: str = QUESTION) -> list[Option]:
     """Return the `OPTIONS` of these names as options that can be left out, without a default."""
     listed = [copy(OPTIONS[name]) for name in names]
     for each in listed:
-        each.required, each.default = False, None
+        each.required, each.default, each.section = False, None, section
     return listed
 
 
 def command(
     *options: str | click.Parameter,
     owners: Sequence[str] = (),
-    rows: Mapping[str, str] = MappingProxyType({}),
     name: str | None = None,
     help: str | None = None,
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command with these options: names of `OPTIONS`, or others.
 
-    ``owners`` and ``rows`` are those of a `Command`. ``name`` and ``help`` are by default those of
+    ``owners`` are those of a `Command`. ``name`` and ``help`` are by default those of
     the function. The function gets the options' values. With ``explain`` among them, it also gets
     an `Output`.
     """
@@ -256,13 +287,14 @@ def command(
             if reply.exit_code:
                 click.get_current_context().exit(reply.exit_code)
 
+        listed = [OPTIONS[each] if isinstance(each, str) else each for each in options]
         return Command(
             name or answer.__name__,
-            params=[OPTIONS[each] if isinstance(each, str) else each for each in options],
+            params=listed,
+            no_args_is_help=any(each.required for each in listed),
             callback=run,
             help=help or answer.__doc__,
             owners=owners,
-            rows=rows,
         )
 
     return decorate

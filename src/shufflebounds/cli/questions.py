@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -14,7 +15,6 @@ from shufflebounds.cli import solutions
 from shufflebounds.cli.answers import (
     COLUMNS,
     End,
-    label,
     plain_answer,
     safe_end,
     table_of_bounds,
@@ -28,18 +28,17 @@ from shufflebounds.cli.notes import (
     without_shuffler,
     without_shuffler_at,
 )
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
-from shufflebounds.cli.parameters import TRAINING
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, optional, rtol_option
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.training import training_reply
-from shufflebounds.cli.values import Target
+from shufflebounds.cli.values import REAL, Target
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
+from shufflebounds.core.words import counted
 from shufflebounds.questions.training import Training
-from shufflebounds.subjects.observation import REPORTS
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,10 @@ class Question:
 
     def command(self) -> click.Command:
         """Return the command that asks the question."""
-        rows = {label(name): self.rows[name].format(seen=REPORTS.name) for name in self.rows}
         decorate = question(
             *self.options,
             *REPLY,
             training=self.training_reply if self.has_training else None,
-            rows=rows,
             name=self.name,
             help=self.help,
         )
@@ -193,11 +190,11 @@ epsilon = Question(
     name="epsilon",
     help="""What epsilon can you claim at a given delta?
 
-    Example: shufflebounds epsilon --mechanism krr --k 10 --eps0 4 --n 100000 --delta 1e-6
+    Example: shufflebounds epsilon krr --k 10 --eps0 4 -n 1e5 --delta 1e-6
     """,
     options=(
         *("eps0", *USERS, "delta", "rounds", "also"),
-        rtol_option(f"1e-4 for one round, else 1e-3; 1e-3 and 0.01 for {TRAINING}"),
+        rtol_option("1e-4 for one round, else 1e-3; for training 1e-3 and 0.01"),
         option(
             "--claim",
             Target(),
@@ -205,7 +202,7 @@ epsilon = Question(
             section=OUTPUT,
         ),
     ),
-    solve=solutions.solve_epsilon,
+    solve=partial(solutions.solve_divergence, "epsilon"),
     target=("delta",),
     wording="delta = {delta!r}",
     column=f"epsilon (natural{KEPT_SPACE}log)",
@@ -222,13 +219,13 @@ delta = Question(
     name="delta",
     help="""What delta can you claim at a given epsilon?
 
-    Example: shufflebounds delta --mechanism krr --k 10 --eps0 4 --n 10000 --eps 0.4
+    Example: shufflebounds delta krr --k 10 --eps0 4 -n 1e4 --eps 0.4
     """,
     options=(
         *("eps0", *USERS, "eps", "rounds", "also"),
-        rtol_option(f"1e-4 for one round, else 0.05; 0.02 and 0.1 for {TRAINING}"),
+        rtol_option("1e-4 for one round, else 0.05; for training 0.02 and 0.1"),
     ),
-    solve=solutions.solve_delta,
+    solve=partial(solutions.solve_divergence, "delta"),
     target=("eps",),
     wording="epsilon = {eps!r} (natural log)",
     column="delta (probability)",
@@ -239,12 +236,14 @@ delta = Question(
 
 renyi = Question(
     name="renyi",
-    help="""How large is the Renyi divergence of a given order, in the worse direction?
+    help="""How large is the Renyi divergence of a given order?
 
-    Example: shufflebounds renyi --mechanism krr --k 10 --eps0 4 --n 100000 --order 16
+    It is that of the worse direction.
+
+    Example: shufflebounds renyi krr --k 10 --eps0 4 -n 1e5 --order 16
     """,
     options=("eps0", *USERS, "order", "rounds", rtol_option("2e-3")),
-    solve=solutions.solve_renyi,
+    solve=partial(solutions.solve_divergence, "renyi"),
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
@@ -264,11 +263,11 @@ renyi = Question(
 
 eps0 = Question(
     name="eps0",
-    help="""What is the largest eps0 that meets a target (epsilon, delta)?
+    help="""What is the largest eps0 that meets a target?
 
     With --rounds it is the eps0 of each round, and all rounds together meet the target.
 
-    Example: shufflebounds eps0 --mechanism krr --k 10 --n 100000 --eps 0.5 --delta 1e-6
+    Example: shufflebounds eps0 krr --k 10 -n 1e5 --eps 0.5 --delta 1e-6
     """,
     options=(
         *(*USERS, "eps", "delta", "rounds"),
@@ -293,17 +292,68 @@ eps0 = Question(
     safe="lower",
 ).command()
 
-users = Question(
+
+class UsersQuestion(Question):
+    """The question for users, who may have to be enough for the error of an estimate, too."""
+
+    def reply(self, deployment: Scenario, output: Output, **given: Any) -> Reply:
+        """See `Question`."""
+        error = given.pop("error")
+        missing = [name for name in self.target if given[name] is None]
+        if missing and (error is None or len(missing) < len(self.target)):
+            raise ValueError(f"Missing option '--{missing[0]}'.")
+        if error is None:
+            return super().reply(deployment, output, **given)
+        users = solutions.users_for_error(deployment, error)
+        claim = f"A standard error of {error!r} needs {counted(users, 'user')}."
+        if missing:
+            reply = Reply(
+                title=deployment.title(f"standard error {error!r}"),
+                facts=deployment.facts(),
+                claim=[claim],
+                fallback=self._without_shuffler(deployment, users, None, ""),
+                notes=notes_on(deployment),
+                warnings=warnings(deployment),
+                deployment=deployment,
+            )
+        else:
+            reply = super().reply(deployment, output, **given)
+        assert isinstance(reply.facts, Mapping)
+        facts = {**reply.facts, "standard_error": error, "users_for_error": users}
+        return replace(
+            reply,
+            facts=facts,
+            claim=list(dict.fromkeys([*reply.claim, claim])),
+            notes=[*reply.notes, ERROR_NOTE],
+        )
+
+
+ERROR_NOTE = (
+    "The standard error is that of the share of users with a value, the root mean square over all "
+    "values, or of the mean of numbers: of the worst data, and of the worst part if there are "
+    "several. `shufflebounds choose` finds the mechanism with the smallest error."
+)
+
+users = UsersQuestion(
     name="users",
-    help="""How many users are enough for a target (epsilon, delta)?
+    help="""How many users are enough for a target, or for an error?
 
     With --rounds it is how many must report in each round, and all rounds together meet the target.
-    Numbers of users are exact if possible.
+    Numbers of users are exact if possible. --error alone asks how many an estimate needs.
 
-    Example: shufflebounds users --mechanism krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
+    Example: shufflebounds users krr --k 10 --eps0 4 --eps 0.5 --delta 1e-6
     """,
     options=(
-        *("eps0", "eps", "delta", "colluding", "dropout", "rounds"),
+        "eps0",
+        *optional("eps", "delta"),
+        option(
+            "--error",
+            REAL,
+            "Largest standard error of the share of users with a value, such as 0.01, or of the "
+            "mean of numbers; with or without a target.",
+            metavar="SE",
+        ),
+        *("colluding", "dropout", "rounds"),
         rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
     ),
     solve=solutions.solve_users,
@@ -324,11 +374,12 @@ users = Question(
 
 rounds = Question(
     name="rounds",
-    help="""How many rounds, up to 1e6, meet a target (epsilon, delta) together?
+    help="""How many rounds meet a target together?
 
-    Rounds are separate shuffles of the same users, such as days; a user spends eps0 in each.
+    Rounds are separate shuffles of the same users, such as days, up to 1e6; a user spends eps0 in
+    each.
 
-    Example: shufflebounds rounds --mechanism krr --k 10 --eps0 2 --n 1e5 --eps 0.5 --delta 1e-6
+    Example: shufflebounds rounds krr --k 10 --eps0 2 -n 1e5 --eps 0.5 --delta 1e-6
     """,
     options=("eps0", *USERS, "eps", "delta", rtol_option(f"{solutions.ROUNDS_RTOL:g}")),
     solve=solutions.solve_rounds,
@@ -338,14 +389,14 @@ rounds = Question(
     claim="You can run {} rounds{for_whom}.",
     claim_of_one="You can run {} round{for_whom}.",
     rows={
-        "best": "the most proven to meet the target; you can run them.",
+        "best": "the largest number of rounds proven to meet the target; you can run them.",
         "blanket": "this many rounds together meet the target; you can run them.",
         "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
         "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
         ("blanket", 0): "Not even one round is known to meet the target.",
-        ("lower", 0): "Any claim that allows one round is false.",
+        ("lower", 0): "No round fits: a single round already exceeds the target.",
         ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
     },
     sought="rounds",

@@ -76,7 +76,7 @@ class Reply:
     remarks: Sequence[str] = ()
     shown: Sequence[int] | None = None
     color: str | None = None
-    shortfall: PrecisionError | None = None
+    shortfall: PrecisionError | ValueError | None = None
     exit_code: int = 0
 
     @property
@@ -126,7 +126,7 @@ class Reply:
         """The first sentences of warnings, and how to see the notes."""
         shown = [first_sentence(note) for note in (*self.warnings, *self.written)]
         has_more = shown != [*self.notes, *self.written]
-        more = ["Use --explain for what this rests on."] if has_more else []
+        more = ["Use --explain to see the assumptions."] if has_more else []
         return [*([wrapped(note)] for note in shown), more]
 
 

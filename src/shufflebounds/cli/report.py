@@ -50,8 +50,14 @@ h2{break-after:avoid}tr,pre.command{break-inside:avoid}
 details:not([open]){display:none}
 }
 """
-# Beginnings of a headline that have a colour.
-VERDICTS = ("proven", "refuted", "open")
+# First words of a headline that have a colour, and the class of its element.
+VERDICTS = {
+    "proven": "proven",
+    "refuted": "refuted",
+    "open": "open",
+    "within": "proven",
+    "beyond": "refuted",
+}
 # Characters that Markdown does not print as they stand: marks, underscores that are not within a
 # word, and the start of a heading or a list.
 MARKUP = re.compile(r"[\\`*\[<>&|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|^[-+#=]")
@@ -226,8 +232,8 @@ def _kind(folded: Sequence[Any]) -> str:
 def _html_part(tag: str, content: Any) -> str:
     match tag:
         case "headline":
-            verdict = content.partition(":")[0].casefold()
-            kind = f' class="{verdict}"' if verdict in VERDICTS else ""
+            verdict = VERDICTS.get(re.split(r"\W", content, maxsplit=1)[0].casefold())
+            kind = f' class="{verdict}"' if verdict else ""
             return f"<h1{kind}>{_html_text(content)}</h1>"
         case "p" | "h2":
             return f"<{tag}>{_html_text(content)}</{tag}>"

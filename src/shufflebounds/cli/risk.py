@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.divergences import seen_pairs
 from shufflebounds.cli.answers import (
     PAIR_BOUNDS,
-    End,
     label,
     opposite,
     safe_end,
@@ -24,7 +24,7 @@ from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, REAL
+from shufflebounds.cli.values import FIGURE, SHARE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.questions.intervals import composed_pairs, has_affordable_suprema
@@ -126,7 +126,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     *("eps0", *USERS, "rounds", "also"),
     option(
         "--false-positives",
-        REAL,
+        SHARE,
         "A rate of false positives, 0 to 1; may be repeated.",
         multiple=True,
         metavar="P",
@@ -135,7 +135,6 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
     rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
-    rows={label(name): meaning for name, meaning in ROWS.items()} | COLUMN_MEANINGS,
 )
 def risk(
     deployment: Scenario,
@@ -148,14 +147,14 @@ def risk(
 
     You can claim the best proven bound. --rtol is about all others.
 
-    Example: shufflebounds risk --mechanism krr --k 10 --eps0 2 --n 1e5
+    Example: shufflebounds risk krr --k 10 --eps0 2 -n 1e5
     """
     rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks(deployment, rtol)
     computed = {name: risk for name, risk in risks.items() if name != "best"}
     shortfall = _wide_advantage_error(computed, rtol)
     if plot is not None:
-        or_value_error(plot, lambda: _draw_trade_off(risks, deployment.title(), plot))
+        or_value_error(plot, lambda: _draw_trade_off(risks, deployment, plot))
     table = _risk_table(risks, rates, deployment, output)
     covered = deployment.sample.covered
     whom = f" on {covered}; on others it may have more" if covered else ""
@@ -248,28 +247,25 @@ def _risk_table(
     risks: Mapping[str, Risk], rates: Sequence[float], deployment: Scenario, output: Output
 ) -> Table:
     """Return a row for each bound, with the ends that are on the safe side."""
-    ends = {name: (safe_end(name), opposite(safe_end(name))) for name in risks}
+
+    def column(quantity: Callable[[Risk], Enclosure], *, is_smaller_worse: bool) -> list[str]:
+        ends = {name: safe_end(name, "lower" if is_smaller_worse else "upper") for name in risks}
+        return [
+            output.text(getattr(quantity(risks[name]), end), up=end == "upper")
+            for name, end in ends.items()
+        ]
+
     return {
         "": [deployment.label(name) for name in risks],
-        "advantage": [
-            _rounded_end(each.advantage(), ends[name][0], output) for name, each in risks.items()
-        ],
-        "right guess": [
-            _rounded_end(each.right_guess(), ends[name][0], output) for name, each in risks.items()
-        ],
+        "advantage": column(Risk.advantage, is_smaller_worse=False),
+        "right guess": column(Risk.right_guess, is_smaller_worse=False),
         **{
-            f"false negatives at {rate:g}": [
-                _rounded_end(each.false_negatives(rate), ends[name][1], output)
-                for name, each in risks.items()
-            ]
+            f"false negatives at {rate:g}": column(
+                partial(Risk.false_negatives, rate=rate), is_smaller_worse=True
+            )
             for rate in rates
         },
     }
-
-
-def _rounded_end(enclosure: Enclosure, end: End, output: Output) -> str:
-    """Return an end of an enclosure, rounded outward."""
-    return output.text(getattr(enclosure, end), up=end == "upper")
 
 
 def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, Any]:
@@ -286,11 +282,27 @@ def _risk_facts(risks: Mapping[str, Risk], rates: Sequence[float]) -> dict[str, 
     }
 
 
-def _draw_trade_off(risks: Mapping[str, Risk], title: str, path: Path) -> None:
-    from shufflebounds.curves.plotting import figures, sheets
+def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path) -> None:
+    from shufflebounds.curves.plotting import figures, looks, sheets
+    from shufflebounds.curves.plotting.texts import equations
 
+    setting = {} if deployment.eps0 is None else {"eps0": deployment.eps0}
+    heading = [
+        deployment.sent.label(deployment.setting()),
+        *equations(setting),
+        deployment.users_text,
+        deployment.rounds_text,
+        deployment.sample.relation.short,
+    ]
+    labels = {name: deployment.label(name) for name in risks}
     lines = [
-        sheets.TradeOffLine(label(name), name, each.false_negatives, opposite(safe_end(name)))
+        sheets.TradeOffLine(
+            labels[name],
+            looks.role(name, labels[name]),
+            each.false_negatives,
+            opposite(safe_end(name)),
+        )
         for name, each in risks.items()
     ]
+    title = ", ".join(filter(None, heading))
     figures.draw(sheets.of_trade_off(lines, title), [path], titled=True)

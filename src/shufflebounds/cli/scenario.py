@@ -89,7 +89,7 @@ class Scenario:
     """Users who send reports of a mechanism or messages of a protocol, in some number of rounds.
 
     A user sends ``k_joint`` reports together, each with probability ``rate`` (Poisson subsampling).
-    ``eps0`` is that of all that a user sends in a round; it is None if what is sent fixes it.
+    ``eps0`` is that of everything a user sends in a round; it is None if what is sent fixes it.
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
     them. The share ``dropout`` of the users does not report, and ``colluding`` of the others
     provide no cover. ``also`` lists further rounds as (number of users, number of rounds).
@@ -122,7 +122,10 @@ class Scenario:
             honest_users(n, self.colluding, self.dropout)
             validation.rounds(rounds)
         if not self.sends_reports and (self.k_joint, self.rate) != (1, 1.0):
-            raise ValueError("--k-joint and --rate must be left out: they need a named mechanism")
+            raise ValueError(
+                "--k-joint and --rate must be left out: they need a named mechanism, and "
+                f"{self.mechanism.type} is not one"
+            )
         if self.eps0 is not None:
             self.require_open_eps0("--eps0 must be left out")
 
@@ -171,22 +174,22 @@ class Scenario:
         """Whether what is sent fixes ε₀, or has none."""
         return "eps0" not in self.sent.needs
 
-    def require_open_eps0(self, mistake: str = "") -> None:
-        """Raise ValueError if no ε₀ can be chosen; a `mistake` stands before the reason."""
+    def require_open_eps0(self, mistake: str) -> None:
+        """Raise ValueError if no ε₀ can be chosen; the `mistake` stands before the reason."""
         if not self.has_own_eps0:
             return
         options = parameters(self.mechanism.type)
-        named = [x for x in options if options[x].is_required or not self.sends_reports]
-        which = f" ({', '.join(map(flag, named))})" if named else ""
-        reason = "has no eps0 to choose: its own options"
-        label = self.sent.label(Setting())
-        raise ValueError(f"{mistake}{': ' if mistake else ''}{label} {reason}{which} set its noise")
+        given = dict(getattr(self.mechanism, "parameters", ()))
+        named = [x for x in options if x in given or not self.sends_reports]
+        setters = ", ".join(map(flag, named)) or "its parts"
+        verb = "sets" if len(named) == 1 else "set"
+        raise ValueError(f"{mistake}: {setters} {verb} the noise of {self.mechanism.type}")
 
     @cached_property
     def round_protocol(self) -> Subject:
-        """The protocol of all that a user sends in a round, at its ε₀."""
+        """The protocol of everything a user sends in a round, at its ε₀."""
         if self.eps0 is None and not self.has_own_eps0:
-            raise ValueError(f"--eps0 is missing: {self.name} needs it")
+            raise ValueError(f"Missing option '--eps0', which {self.name} needs.")
         setting = Setting(eps0=self.eps0, messages=self.messages)
         # If the number of rounds is sought, the share of δ of a round is not known.
         if self.rounds is not None:
@@ -208,7 +211,7 @@ class Scenario:
 
     @property
     def randomizer(self) -> Randomizer:
-        """The randomizer of all that a user reports, at its ε₀."""
+        """The randomizer of everything a user reports, at its ε₀."""
         assert isinstance(self.round_protocol, Reports)
         return self.round_protocol.randomizer
 
@@ -219,7 +222,7 @@ class Scenario:
 
     @property
     def gaussian_noise(self) -> float | None:
-        """The `gaussian_noise` of all that a user sends in a round; None if it has an ε₀."""
+        """The `gaussian_noise` of everything a user sends in a round; None if it has an ε₀."""
         protocol = self.sample
         if self.has_eps0 or not isinstance(protocol, Reports):
             return None
@@ -346,7 +349,7 @@ class Scenario:
         if self.has_own_eps0:
             each = "" if self.k_joint == 1 else " each"
             fixed = mechanism.randomizer(None)
-            return f"{fixed.label} (eps0 = {shown_eps0(fixed.eps0)}{each})"
+            return f"{fixed.label} ({shown_eps0(fixed.eps0)}{each})"
         eps0 = None if self.eps0 is None else validation.eps0(self.eps0) / self.k_joint
         if isinstance(mechanism, CompositionOf):
             return str(mechanism) if eps0 is None else f"{mechanism} at eps0 = {eps0!r}"
@@ -381,5 +384,5 @@ class Scenario:
 
 
 def shown_eps0(eps0: float | None) -> str:
-    """Return ε₀ rounded up, or ``none``."""
-    return "none" if eps0 is None else outward(eps0, up=True)
+    """Return ε₀ rounded up, or ``no eps0``."""
+    return "no eps0" if eps0 is None else f"eps0 = {outward(eps0, up=True)}"

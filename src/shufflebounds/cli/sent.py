@@ -8,11 +8,20 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from shufflebounds.cli.options import PARAMETERS, SENT, command, option
+from shufflebounds.cli.options import (
+    PARAMETERS,
+    REQUIRED,
+    SENDER,
+    SENT,
+    Argument,
+    command,
+    option,
+    optional,
+)
 from shufflebounds.cli.parameters import TRAINING, Parameter, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
-from shufflebounds.cli.values import REAL, WHOLE, MechanismName, Name
+from shufflebounds.cli.values import REAL, SHARE, WHOLE, SenderName
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
@@ -20,7 +29,6 @@ from shufflebounds.randomizers.description import (
     SYNONYMS,
     Description,
     parse,
-    require_arguments,
 )
 
 # Compositions whose parts are options, and what the number before each of them is.
@@ -40,48 +48,37 @@ NOT_FOR_TRAINING = {
     "rounds": "--epochs is the number of passes over the data",
     "also": "sb.compose in Python adds epochs with other settings, and only epochs",
     "eps0": "a step has a noise multiplier, and no eps0",
-    "mechanism": "the mechanism of a step is Gaussian noise",
     "part": "the mechanism of a step is Gaussian noise",
     "claim": "verify/verify.py proves the claims of shuffled reports only",
     "report": "a report is about shuffled reports; docs/random-allocation.md has the proofs",
 }
 # The number of users of a command that also answers about training.
-N_UNLESS_TRAINING = option(
-    "--n",
-    WHOLE,
-    f"Number of users, such as 1e5, up to 1e15.  [required; {TRAINING} has --steps instead]",
-)
+(N_UNLESS_TRAINING,) = optional("n", section=REQUIRED)
+N_UNLESS_TRAINING.help = f"Number of users, such as 1e5. ({TRAINING} has --steps.)"
 
-MECHANISM = option(
-    "--mechanism",
-    MechanismName([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, ANY]),
-    "The local randomizer; `shufflebounds mechanisms` lists them. Or any (only eps0 is known), or "
-    "joint (a user sends one report of each --part together), or parallel (each user draws one "
-    "--part at random for each report).",
-    section=SENT,
-)
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "Number of independent reports that a user sends together, linked as one, each at eps0/K.",
+    "Reports that a user sends together, linked as one, each at eps0/K.",
     default=1,
     metavar="K",
     section=SENT,
 )
 RATE = option(
     "--rate",
-    REAL,
+    SHARE,
     "Poisson subsampling: the probability that a report is sent. The sample is secret, and drawn "
     "again in every round; a panel that is drawn once protects less.",
     default=1.0,
-    metavar="R",
+    metavar="P",
     section=SENT,
 )
 PART = option(
     "--part",
     str,
-    "A part of a joint or parallel: its share of eps0 (left out: equal ones) or its weight, its "
-    "mechanism and parameters, such as '0.5 krr k=10'. Repeat it for each.",
+    "A part of joint (a user sends one report of each part together) or of parallel (each user "
+    "draws one --part at random for each report): its share of eps0 or its weight, its mechanism "
+    "and parameters, such as '0.5 krr k=10'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -110,21 +107,23 @@ def question(
             own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
-            sender = _taken(given, ("mechanism", "protocol", "part"))
-            if training and sender["protocol"] == TRAINING:
+            name = _name_of_sender(_taken(given, (SENDER, "mechanism", "protocol")).values(), own)
+            part = given.pop("part")
+            if training and name == TRAINING:
                 return training(_training(own), **given)
             if training and users["n"] is None:
                 raise ValueError("Missing option '--n'.")
-            return answer(_deployment(**sender, own=own, users=users), **given)
+            return answer(_deployment(name, part, own, users), **given)
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
-            *(MECHANISM, _protocol_option(offered)),
+            *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *offered]),
             *listed,
             *(K_JOINT, RATE, PART),
             *(
-                option(flag(name), _option_type(own_options[name]), "", section=PARAMETERS)
-                for name in own_options
+                # The help lists those of what is named, by `Command.named_owners`.
+                option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
+                for x in own_options
             ),
             owners=owners,
             **settings,
@@ -138,37 +137,50 @@ def _taken(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: given.pop(name) for name in names if name in given}
 
 
-def _protocol_option(offered: list[str]) -> click.Parameter:
-    """Return the option on the protocol, which is one of those that are offered."""
-    meaning = "A protocol in place of a mechanism, from the same list."
-    return option("--protocol", Name(offered), meaning, section=SENT)
+def _name_parameters(names: Sequence[str]) -> list[click.Parameter]:
+    """Return the argument that names a mechanism or a protocol, and the options that also do."""
+    type_ = SenderName(names)
+    argument = Argument(
+        [SENDER],
+        type=type_,
+        required=False,
+        metavar="MECHANISM",
+        meaning="A mechanism or protocol, such as krr; `shufflebounds mechanisms` lists them. "
+        "Options such as --k 10 set its parameters: `krr -h` lists those of krr.",
+    )
+    flags = ("-m --mechanism", "--protocol")
+    return [argument, *(option(each, type_, "", hidden=True) for each in flags)]
+
+
+def _name_of_sender(given: Iterable[str | None], own: Mapping[str, Any]) -> str:
+    """Return the name of the mechanism or protocol, which must be given once."""
+    names = [name for name in given if name]
+    if len(names) > 1:
+        raise ValueError(f"give one mechanism or protocol, got {' and '.join(names)}")
+    if names:
+        return names[0]
+    of_training = [name for name in parameters(TRAINING) if name in own]
+    if of_training:
+        belongs = f"to which {flag(of_training[0])} belongs"
+        raise ValueError(f"Missing argument '{TRAINING}', {belongs}.")
+    listed = "`shufflebounds mechanisms` lists the names."
+    raise ValueError(f"Missing argument 'MECHANISM', such as krr; {listed}")
 
 
 def _deployment(
-    mechanism: str | None,
-    protocol: str | None,
-    part: tuple[str, ...],
-    own: dict[str, Any],
-    users: Mapping[str, Any],
+    name: str, parts: tuple[str, ...], own: dict[str, Any], users: Mapping[str, Any]
 ) -> Scenario:
     """Return the deployment; ValueError for an option that is missing, wrong or of no use."""
-    if protocol is None and mechanism is None:
-        of_training = [name for name in parameters(TRAINING) if name in own]
-        raise ValueError(
-            f"Missing option '--protocol {TRAINING}', to which {flag(of_training[0])} belongs."
-            if of_training
-            else "Missing option '--mechanism'."
-        )
-    if protocol is None and mechanism == ANY:
-        mechanism, protocol = None, ANY
-    if protocol is None:
-        return Scenario(mechanism=_mechanism(str(mechanism), own, part), **users)
-    if mechanism is not None or part:
-        raise ValueError("--protocol must be given in place of --mechanism and --part, got both")
-    settings = {name: own.pop(name) for name in PROTOCOLS[protocol].needs if name in own}
-    return Scenario(
-        mechanism=ProtocolDescription(protocol, tuple(own.items())), **settings, **users
-    )
+    if parts and name not in COMPOSITIONS_OF_PARTS:
+        raise ValueError(f"--part must be left out: joint and parallel have parts, not {name}")
+    if name not in PROTOCOLS:
+        return Scenario(mechanism=_mechanism(name, own, parts), **users)
+    needs = PROTOCOLS[name].needs
+    content = _own_content(name, own)
+    settings = {key: content.pop(key) for key in needs if key in content}
+    del content["type"]
+    protocol = ProtocolDescription(name, tuple(content.items()))
+    return Scenario(mechanism=protocol, **settings, **users)
 
 
 def _training(own: Mapping[str, Any]) -> Training:
@@ -177,13 +189,14 @@ def _training(own: Mapping[str, Any]) -> Training:
     for name, reason in NOT_FOR_TRAINING.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise ValueError(f"{flag(name)} must be left out: {reason}")
-    require_arguments(TRAINING, Training, own, ())
-    return Training(**own)
+    content = _own_content(TRAINING, own)
+    del content["type"]
+    return Training(**content)
 
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:
     """Return the mechanism; reads the files that it names."""
-    content = _mechanism_content(name, own.items())
+    content = _own_content(name, own)
     if name in COMPOSITIONS_OF_PARTS and not parts:
         raise ValueError(f"Missing option '--part' of {name}, to be given once for each part.")
     if parts:
@@ -195,6 +208,19 @@ def further_mechanism(text: str) -> Description:
     """Return a mechanism such as ``krr k=20`` of ``--versus``."""
     form = "a mechanism and its parameters, such as 'krr k=20'"
     return parse(_named_content("--versus", text, text.split(), form))
+
+
+def _own_content(name: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content with the options of a mechanism or protocol, of which none is missing."""
+    takes, content = parameters(name), _mechanism_content(name, own.items())
+    for key in content:
+        if key not in takes and key != "type":
+            listed = ", ".join(map(flag, takes)) or "none"
+            raise ValueError(f"{flag(key)} is not an option of {name}; its own options: {listed}")
+    for key, parameter in takes.items():
+        if parameter.is_required and key not in content:
+            raise ValueError(f"Missing option '{flag(key)}' of {name}: {parameter.help}.")
+    return content
 
 
 def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

@@ -49,48 +49,39 @@ class Solution(NamedTuple):
     written: Sequence[str] = ()
 
 
-def solve_epsilon(
-    deployment: Scenario, delta: float, rtol: float | None, claim: Path | None, output: Output
+def solve_divergence(
+    quantity: str,
+    deployment: Scenario,
+    rtol: float | None,
+    output: Output,
+    claim: Path | None = None,
+    **target: float,
 ) -> Solution:
-    """Return ε at δ; with ``claim``, also write a file of claims."""
+    """Return ε at δ, δ at ε or a Rényi divergence; with ``claim``, also write a file of claims."""
     if claim is not None:
         require_verifiable(deployment)
-    computed = between_bounds(_divergences(deployment, "epsilon", rtol, delta=delta))
+    names = RENYI_BOUNDS if quantity == "renyi" else DIVERGENCE_BOUNDS
+    setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
+    computed = between_bounds(
+        {
+            name: bound.answer(deployment.protocol, quantity, setting, numerics)
+            for name, bound in by_step(deployment.bounds(names, quantity))
+        }
+    )
+    if quantity != "epsilon":
+        return Solution(computed)
     answers, notes = within_eps0(computed, deployment.pure_eps, deployment.times)
     if claim is None:
         return Solution(answers, notes)
-    return Solution(answers, notes, [write_claims(claim, deployment, computed, delta, output)])
-
-
-def solve_delta(deployment: Scenario, eps: float, rtol: float | None, output: Output) -> Solution:
-    """Return δ at ε."""
-    return Solution(between_bounds(_divergences(deployment, "delta", rtol, eps=eps)))
-
-
-def solve_renyi(deployment: Scenario, order: float, rtol: float | None, output: Output) -> Solution:
-    """Return the Rényi divergence of an order."""
-    return Solution(between_bounds(_divergences(deployment, "renyi", rtol, order=order)))
-
-
-def _divergences(
-    deployment: Scenario, quantity: str, rtol: float | None, **target: float
-) -> dict[str, Answer]:
-    """Return the answers about a divergence of all rounds."""
-    setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
-    names = RENYI_BOUNDS if quantity == "renyi" else DIVERGENCE_BOUNDS
-    bounds = deployment.bounds(names, quantity)
-    answers = {
-        name: bound.answer(deployment.protocol, quantity, setting, numerics)
-        for name, bound in by_step(bounds)
-    }
-    return answers
+    written = write_claims(claim, deployment, computed, target["delta"], output)
+    return Solution(answers, notes, [written])
 
 
 def solve_eps0(
     deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Solution:
     """Return the largest ε₀ that meets a target."""
-    deployment.require_open_eps0()
+    deployment.require_open_eps0("There is no eps0 to choose")
     width, rounds = rtol or EPS0_RTOL, deployment.times
     question = eps0_question(
         lambda eps0: replace(deployment, eps0=eps0).protocol,
@@ -122,6 +113,14 @@ def solve_users(
         lambda n: (subject, Setting(n=int(n), delta=delta, rounds=rounds)),
     )
     return Solution({name: _of_registered(x, deployment) for name, x in answers.items()})
+
+
+def users_for_error(deployment: Scenario, error: float) -> int:
+    """Return the fewest users for a standard error, with those who collude or drop out."""
+    if not deployment.sends_reports:
+        raise ValueError("--error needs a mechanism: the errors of protocols are not known")
+    users = deployment.randomizer.users_for_error(error)
+    return registered_users(users, deployment.colluding, deployment.dropout)
 
 
 def _of_registered(answer: Answer, deployment: Scenario) -> Answer:

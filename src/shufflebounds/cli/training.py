@@ -12,12 +12,12 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Answer, attempt
 from shufflebounds.cli.answers import ERROR, label, plain_answer, table_of_bounds
 from shufflebounds.cli.notes import MAX_TELLING_EPS
-from shufflebounds.cli.options import command, option, rtol_option
+from shufflebounds.cli.options import REQUIRED, command, option, rtol_option
 from shufflebounds.cli.parameters import TRAINING
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.values import WHOLE
 from shufflebounds.core.enclosure import PrecisionError, outward
-from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.core.relation import Relation
 from shufflebounds.questions.searches import smallest_noise_multiplier
 from shufflebounds.questions.training import Training
 
@@ -70,25 +70,33 @@ def training_reply(
 
 
 @command(
-    option("--steps", WHOLE, "Number of steps of an epoch, 1 to 1e15.", required=True),
+    option(
+        "--steps",
+        WHOLE,
+        "Number of steps of an epoch, such as 1000.",
+        required=True,
+        metavar="T",
+        section=REQUIRED,
+    ),
     option(
         "--epochs",
         WHOLE,
-        "Number of epochs, in each of which steps are redrawn, 1 to 1e6.",
+        "Number of epochs, in each of which steps are redrawn, up to 1e6.",
         default=1,
+        metavar="E",
     ),
     *("eps", "delta"),
     rtol_option("0.01 for one epoch, else 0.02"),
     *("json", "explain"),
-    rows={label(name): meaning for name, meaning in NOISE_ROWS.items()},
 )
 def noise(
     steps: int, epochs: int, eps: float, delta: float, rtol: float | None, output: Output
 ) -> Reply:
-    """How much noise does DP-SGD with random allocation need for a target (epsilon, delta)?
+    """How much noise does DP-SGD need for a target?
 
-    The answer is the smallest noise multiplier: the standard deviation of the noise of a step, in
-    units of the clipping norm. `shufflebounds mechanisms random_allocation` says what is assumed.
+    Steps are drawn by random allocation. The answer is the smallest noise multiplier: the standard
+    deviation of the noise of a step, in units of the clipping norm. `shufflebounds mechanisms
+    random_allocation` says what is assumed.
 
     Example: shufflebounds noise --steps 1000 --epochs 10 --eps 1 --delta 1e-6
     """
@@ -143,7 +151,7 @@ def _reply(
             f"{question_for_kept_steps}.",
             *warnings,
         ]
-    relation = RandomAllocation.relation
+    relation = Relation.ADD_OR_REMOVE
     facts = {"version": __version__, "protocol": TRAINING, "parameters": dict(parameters)}
     ends = {name: plain_answer(answer) for name in rows}
     return Reply(

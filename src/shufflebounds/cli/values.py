@@ -43,23 +43,22 @@ class Name(click.Choice):
         return ""  # The list of names would follow the sentence on the missing option.
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        name = self.normalize_choice(value, ctx)
-        if name == RandomAllocation.NAME:
-            return f"only epsilon, delta and noise answer about {name}."
-        guess = NAMES_ELSEWHERE.get(name) or validation.likely(name, self.choices)
+        guess = validation.likely(self.normalize_choice(value, ctx), self.choices)
         if guess:
             return f"{value!r} is not known; did you mean {guess}?"
         return f"{value!r} is not one of {', '.join(self.choices)}."
 
 
-class MechanismName(Name):
-    """The name of a mechanism, which another package may define."""
+class SenderName(Name):
+    """The name of a mechanism, which another package may define, or of a protocol."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        sentence = super().get_invalid_choice_message(value, ctx)
-        if sentence.endswith("?"):
-            return sentence
-        return f"{sentence.removesuffix('.')}; is its package installed in this environment?"
+        name = self.normalize_choice(value, ctx)
+        if name == RandomAllocation.NAME:
+            return f"only epsilon, delta and noise answer about {name}."
+        guess = NAMES_ELSEWHERE.get(name) or validation.likely(name, self.choices)
+        hint = f"did you mean {guess}?" if guess else "is its package installed here?"
+        return f"{value!r} is not known; {hint} `shufflebounds mechanisms` lists the names."
 
 
 class BoundName(Name):
@@ -91,8 +90,7 @@ class Whole(click.ParamType):
     ) -> int:
         number = exact_decimal(value)
         if not number.is_finite() or number.adjusted() > MAX_EXPONENT or number != int(number):
-            example = "100000, 100_000 or 1e5"
-            self.fail(f"{value!r} is not a whole number such as {example}.", param, ctx)
+            self.fail(f"{value!r} is not a whole number such as 30 or 1e5.", param, ctx)
         return int(number)
 
 
@@ -127,12 +125,31 @@ class Real(click.ParamType):
         try:
             number = float(value)
         except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.5 or 1e-6.", param, ctx)
+            self.fail(f"{value!r} is not a number such as {self.example(value)}.", param, ctx)
         spellings = (Decimal(repr(number)), Decimal(number))
         if exact_decimal(value) not in spellings:
             more = f"{value!r} has more digits than a floating-point number keeps"
             self.fail(f"{more}; the nearest one is {number!r}.", param, ctx)
         return number + 0.0  # 0.0 in place of -0.0
+
+    def example(self, value: object) -> str:
+        """Return numbers such as the text that is no number; of a percentage, its value."""
+        share = exact_decimal(str(value).removesuffix("%")) / 100
+        is_share = str(value).endswith("%") and share.is_finite()
+        return f"{share.normalize():f}" if is_share else "0.5 or 1e-6"
+
+
+class Share(Real):
+    """A probability, or a share of the users."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if not 0.0 <= number <= 1.0:
+            hint = f"; for {number:g} % write {number / 100:g}" if 1.0 < number <= 100.0 else ""
+            self.fail(f"it must be from 0 to 1, got {value}{hint}.", param, ctx)
+        return number
 
 
 class Number(Real):
@@ -176,6 +193,7 @@ class Figure(Target):
 
 
 REAL = Real()
+SHARE = Share()
 WHOLE = Whole()
 NUMBER = Number()
 FIGURE = Figure(".pdf", ".png", ".svg")

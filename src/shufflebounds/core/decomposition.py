@@ -70,8 +70,8 @@ class Decomposition:
         a = b if no ``rel_err`` is given and both sums are equal, and false everywhere otherwise.
         If you raise ``rel_err`` to cover other numbers, set it to None: these need not be tied.
     relation
-        How the two datasets differ that a and b are about: ``replace``, or ``add or remove`` as for
-        epochs of training.
+        How the two datasets differ that a and b are about: ``replace``, or ``add or remove`` or
+        ``zero-out`` as for training.
 
     Raises
     ------

@@ -14,6 +14,7 @@ class Relation(StrEnum):
 
     REPLACE = "replace"
     ADD_OR_REMOVE = "add or remove"
+    ZERO_OUT = "zero-out"
 
     @property
     def short(self) -> str:
@@ -21,6 +22,7 @@ class Relation(StrEnum):
         return {
             Relation.REPLACE: "one user replaced",
             Relation.ADD_OR_REMOVE: "one example added or removed",
+            Relation.ZERO_OUT: "one example's gradients set to 0",
         }[self]
 
     @property
@@ -31,6 +33,8 @@ class Relation(StrEnum):
             "input.",
             Relation.ADD_OR_REMOVE: "Neighbouring datasets differ by one example that is added or "
             "removed.",
+            Relation.ZERO_OUT: "Neighbouring datasets differ by one example whose gradients are "
+            "set to 0.",
         }[self]
 
 
@@ -39,8 +43,9 @@ def read_relation(value: str) -> Relation:
     try:
         return Relation(value)
     except ValueError:
-        names = " or ".join(repr(relation.value) for relation in Relation)
-        raise ValueError(f"relation must be {names}, got {value!r}") from None
+        names = [repr(relation.value) for relation in Relation]
+        listed = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise ValueError(f"relation must be {listed}, got {value!r}") from None
 
 
 def common_relation(name: str, relations: Iterable[Relation]) -> Relation:

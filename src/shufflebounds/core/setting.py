@@ -37,7 +37,7 @@ class OverN:
 class Setting:
     """The numbers that a question fixes; None for those that it leaves open.
 
-    ``n`` is the number of users. ``eps0`` is ε₀ of all that a user sends, ``eps`` is ε (natural
+    ``n`` is the number of users. ``eps0`` is ε₀ of everything a user sends, ``eps`` is ε (natural
     logs), and ``delta`` is δ. ``rounds`` counts shuffles of the same users; if it is open, there is
     one. ``order`` is that of a Rényi divergence. In protocols of several messages, a user sends
     ``messages``, and ``target`` is the ε for which the authors chose the other parameters.

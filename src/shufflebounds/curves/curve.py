@@ -165,7 +165,7 @@ def verify(path: str | os.PathLike[str], name: CurveName, specification: Specifi
         if not any(pair):
             continue  # left empty for want of precision
         lower, upper = (float(end or math.nan) for end in pair)
-        # Both ends are infinite where no ε will do.
+        # Both ends are infinite if no finite ε suffices.
         if not (0.0 <= lower <= upper and (upper < math.inf or lower == upper)):
             where = f"{specification.axis.name} = {getattr(setting, specification.axis.name)}"
             raise ValueError(f"{path} has no enclosure of {quantity} but {list(pair)} at {where}")

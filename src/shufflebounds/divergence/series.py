@@ -117,7 +117,7 @@ def series_terms(
     drift = (theta + 0.5 * kernel.kappa) * eta**2
     turns = t * (drift - kernel.shift)
     turns_err = U * 8.0 * t * (drift + abs(kernel.shift))
-    real, imag, err = _power(parts, n, log_bound, eta * t, turns, turns_err)
+    real, imag, err = product_power(parts, n, log_bound, eta * t, turns, turns_err)
     twice = np.where(t == 0.0, 1.0, 2.0)
     pole = theta + kernel.kappa
     # Of modes that are all error, it may overflow; `mean_bounds` claims nothing then.
@@ -129,7 +129,7 @@ def series_terms(
         return value, weight * err, twice * real, twice * err
 
 
-def _power(
+def product_power(
     parts: Sequence[Part],
     n: Sequence[float],
     log_bound: FloatArray,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -66,7 +67,7 @@ SMOOTHING = 0.06
 SMALLEST_MODE = 1e-7
 # Largest number of modes of an aim; so many take a second.
 MAX_MODES = 2**20
-# Number of levels of `_fractions_of_blanket`, between which the use of the blanket is interpolated.
+# Number of levels of `fractions_of_blanket`, between which the use of the blanket is interpolated.
 LEVELS = 60
 # Largest number of values of an input by which an aim is chosen.
 MAX_VALUES = 100
@@ -103,7 +104,7 @@ class Aim:
 
         The answer is None, too, if values are too far apart for floats.
         """
-        tau = _fractions_of_blanket(crowd, eps, heads / (n - 1))
+        tau = fractions_of_blanket(crowd, eps, heads / (n - 1))
         if tau is None:
             return None
         laws = [
@@ -129,7 +130,13 @@ def _aim_on_line(
     """Return the aim with the line of integration that suits values and masses, (inputs, J)."""
     if not float(values.max()) > 0.0:
         return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_no_heads)
-    theta, log_main, sigma = _best_tilt(values, masses, n)
+    return aim_at(tau, *_best_tilt(values, masses, n), log_no_heads)
+
+
+def aim_at(
+    tau: FloatArray, theta: float, log_main: float, sigma: float, log_no_heads: float
+) -> Aim | None:
+    """Return the aim with the line of integration at θ, for a sum of spread `sigma` there."""
     if not (0.0 < theta < math.inf and 0.0 < sigma < math.inf and math.isfinite(log_main)):
         return None
     eta = SMOOTHING / theta
@@ -212,7 +219,7 @@ def too_small(masses: FloatArray) -> bool:
     return bool(((masses > 0.0) & (masses < SMALLEST_MASS)).any())
 
 
-def _fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
+def fractions_of_blanket(crowd: Crowd, eps: float, share: float) -> FloatArray | None:
     """Return the fractions (J,) of the blanket's components that use a total mass of `share`.
 
     Using a component raises (a − e^ε b)²/(R(x) − d). The sum is smallest if |a − e^ε b|/(c − d)
@@ -519,7 +526,8 @@ class Integral:
     Values are in units of 2^``exponent``, and so are θ, h and 1/η, which scale exactly. ``log_mgf``
     is K(θ), with an error of at most ``log_mgf_err``. Each mode has an upper bound ``log_q`` of
     log q(z_j)/q(θ), ``decay`` = η²t_j²/2 and a ``weight``, which includes h/2π. ``tail`` bounds all
-    modes beyond the last one, and ``smoothed`` is η²θ²/2.
+    modes beyond the last one, and ``smoothed`` is η²θ²/2. No log q(z)/q(θ) is above
+    ``largest_log_q``.
     """
 
     exponent: int
@@ -530,10 +538,16 @@ class Integral:
     weight: FloatArray
     tail: float
     smoothed: float
+    largest_log_q: float = 0.0
 
     @staticmethod
-    def of(g: Law, aim: Aim, heads: float, is_rough: bool = False) -> Integral | None:
-        """Return the integral of a law; the rough one uses q(z) ≤ q(θ). None on failure."""
+    def of(
+        g: Law, aim: Aim, heads: float, is_rough: bool = False, extra: float = 0.0
+    ) -> Integral | None:
+        """Return the integral of a law; the rough one uses q(z) ≤ q(θ). None on failure.
+
+        The part of q(z) without a modulus is that of `heads` and, relative to q(θ), `extra`.
+        """
         exponent = int(g.exponent)
         theta, step = (math.ldexp(x, exponent) for x in (aim.theta, aim.step))
         eta = math.ldexp(aim.eta, -exponent)
@@ -546,32 +560,50 @@ class Integral:
         # A larger share of the heads raises q. The complement is then exactly `tails_share`.
         share = heads * math.exp(k_err - k) * (1.0 + (8.0 + 2.0 * abs(k)) * U)
         tails_share = max(0.0, math.nextafter(1.0 - share, -math.inf))
-        spend(1e6 + 10.0 * aim.modes)
+        spend(1e5 if is_rough else 1e6 + 10.0 * aim.modes)
         t = np.arange(aim.modes + 1.0) * step
-        log_q = np.zeros(t.size)
+        largest_log_q = math.log1p(extra) * (1.0 + 8.0 * U)
+        log_q = np.full(t.size, largest_log_q)
         if not is_rough:
             away, err = characteristic(point, step, 0, t.size)
-            log_q = _log_q(away.real, away.imag, err, tails_share)
+            log_q = _log_q(away.real, away.imag, err, tails_share, extra)
         decay = 0.5 * (eta * t) ** 2 * (1.0 - 8.0 * U)
         weight = np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2) * (step / (2.0 * math.pi))
         last = float(t[-1])
         tail = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
-        return Integral(exponent, k, k_err, log_q, decay, weight, tail, 0.5 * (theta * eta) ** 2)
+        smoothed = 0.5 * (theta * eta) ** 2
+        return Integral(exponent, k, k_err, log_q, decay, weight, tail, smoothed, largest_log_q)
 
     def log_bound(self, n: int) -> float:
         """Return an upper bound of the integral's logarithm for n draws, inf on failure."""
-        if not n * self.log_mgf_err < 1.0:
-            return math.inf
-        log_terms = np.maximum(n * self.log_q - self.decay, -700.0)
-        total = (float(self.weight @ np.exp(log_terms)) + self.tail) * (1.0 + 1e-9)
-        if not math.isfinite(total):
-            return math.inf
-        log_scale, err = n * self.log_mgf, n * self.log_mgf_err
-        return scaled_logs((0.0, total), log_scale, err, self.smoothed, self.exponent)[1]
+        return log_bound_of_parts([(self, n)])
 
 
-def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) -> FloatArray:
-    """Return upper bounds of log(1 − s + |s + (φ − 1)|) for s = `tails`.
+def log_bound_of_parts(parts: Sequence[tuple[Integral, int]]) -> float:
+    """Return an upper bound of the log of an integral of products of powers, inf on failure.
+
+    `parts` are integrals with one aim, each with its number of draws.
+    """
+    first = parts[0][0]
+    log_scale = sum(n * part.log_mgf for part, n in parts)
+    err = sum(n * part.log_mgf_err for part, n in parts)
+    err += 8.0 * U * (sum(n * abs(part.log_mgf) for part, n in parts) - abs(log_scale))
+    if not err < 1.0:
+        return math.inf
+    log_q = sum(n * part.log_q for part, n in parts)
+    log_terms = np.maximum(log_q - first.decay, -700.0)
+    beyond = sum(n * part.largest_log_q for part, n in parts)
+    tail = first.tail * (math.exp(beyond) if beyond else 1.0)
+    total = (float(first.weight @ np.exp(log_terms)) + tail) * (1.0 + 1e-9)
+    if not math.isfinite(total):
+        return math.inf
+    return scaled_logs((0.0, total), log_scale, err, first.smoothed, first.exponent)[1]
+
+
+def _log_q(
+    real: FloatArray, imag: FloatArray, err: FloatArray, tails: float, extra: float = 0.0
+) -> FloatArray:
+    """Return upper bounds of log(1 − s + |s + (φ − 1)| + `extra`) for s = `tails`.
 
     `real` and `imag` are the parts of φ − 1, with an error of at most `err`. As s is exact, the
     difference of the modulus and s is that of their squares over their sum.
@@ -581,5 +613,6 @@ def _log_q(real: FloatArray, imag: FloatArray, err: FloatArray, tails: float) ->
     modulus_sum = np.hypot(tails + real, imag) + tails
     divisor = np.where(modulus_sum > 0.0, modulus_sum, 1.0)
     gain = np.where(modulus_sum > 0.0, (square + 16.0 * U * size) / divisor, 0.0) + err
-    # q is at most 1. Near 0 it is not resolved below the rounding.
-    return np.log1p(np.clip(gain, -1.0 + 1e-15, 0.0)) * (1.0 - 8.0 * U)
+    # Without `extra`, q is at most 1. Near 0 it is not resolved below the rounding.
+    logs = np.log1p(np.clip(gain, -1.0 + 1e-15, 0.0) + extra)
+    return logs + 8.0 * U * np.abs(logs)

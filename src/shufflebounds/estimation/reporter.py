@@ -68,6 +68,65 @@ class Reporter:
         """
         return self._variances(frequencies).error(validation.users(n), frequencies)
 
+    def errors(self, n: Count) -> tuple[Error, ...]:
+        """Return the error of every estimate: one, unless the mechanism has several parts.
+
+        Parameters
+        ----------
+        n
+            Number of users, 1 to 10¹⁵.
+
+        Returns
+        -------
+        tuple of Error
+            See `error`, which raises what this raises.
+        """
+        return (self.error(n),)
+
+    def users_for_error(self, error: float) -> int:
+        """Return the fewest users for a standard error, whatever their inputs are.
+
+        Parameters
+        ----------
+        error
+            The largest `Error.standard_error`: that of the share of users who hold a value, such as
+            0.01 for one percent of the users, or of the mean of numbers, in their unit.
+
+        Returns
+        -------
+        int
+            The number of users who report; for several parts, that for the worst of them.
+
+        Raises
+        ------
+        ValueError
+            For an error that is not a finite number above 0 or that 10¹⁵ users do not reach, and
+            for a mechanism without an unbiased estimator.
+
+        Notes
+        -----
+        Proofs: docs/proofs/errors.md.
+
+        Examples
+        --------
+        >>> sb.KRR(k=10, eps0=1.0).users_for_error(0.01)
+        40959
+        """
+        target = validation.finite("error", error)
+        if target <= 0.0:
+            raise ValueError(f"error must be above 0, got {error!r}")
+
+        def is_met(n: int) -> bool:
+            return max(x.standard_error for x in self.errors(n)) <= target
+
+        too_few, enough = 0, validation.MAX_USERS
+        if not is_met(enough):
+            raise ValueError(f"error must be larger: 10^15 users do not reach {error!r}")
+        while enough - too_few > 1:
+            middle = (too_few + enough) // 2
+            too_few, enough = (too_few, middle) if is_met(middle) else (middle, enough)
+        return enough
+
     def sample(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Draw the reports of users for a simulation.
 

@@ -80,10 +80,12 @@ class Supremum(Profile):
         """See `Profile`; the lower ends are 0."""
         targets = np.broadcast_to(target, eps.shape).tolist()
         rows = zip(eps.tolist(), self.n.tolist(), targets, strict=True)
-        upper = np.array(
-            [supremum(self.crowd, x, int(n), _hopeless(goal), self.shared) for x, n, goal in rows]
-        )
+        upper = np.array([self.bound(x, int(n), _hopeless(goal)) for x, n, goal in rows])
         return Ends.of(np.zeros(upper.shape), upper, self.name)
+
+    def bound(self, eps: float, n: int, hopeless: float) -> float:
+        """Return an upper bound of D(ε) for n users, which is 1 if it is above `hopeless`."""
+        return supremum(self.crowd, eps, n, hopeless, self.shared)
 
     def roots(
         self,
@@ -109,7 +111,7 @@ class Supremum(Profile):
         search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
 
         def compare(eps: float, _: float) -> Comparison:
-            value = supremum(self.crowd, eps, n, _hopeless(delta), self.shared)
+            value = self.bound(eps, n, _hopeless(delta))
             # A NaN counts as above δ.
             return Comparison(1 if value <= delta else -1, log(log(value) / math.log(delta)), 0.0)
 

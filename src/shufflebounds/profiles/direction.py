@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
-from shufflebounds.divergence.engine import divergences
+from shufflebounds.divergence.engine import divergences, few_outcomes
+from shufflebounds.divergence.enumeration import RankedOutcomes
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile
@@ -33,8 +34,11 @@ GAP_SHARE = 0.25
 class Direction(Profile):
     """D(ε) of (a, b, c) for numbers of users ``n``, shape (P,).
 
-    ``share`` is the part of a requested relative width that its own may take.
+    ``share`` is the part of a requested relative width that its own may take. If it ``has_gap``,
+    its ends stay apart whatever width is requested.
     """
+
+    has_gap: ClassVar[bool] = False
 
     decomposition: Decomposition
     n: FloatArray
@@ -64,6 +68,10 @@ class Direction(Profile):
     def at(self, rows: Any) -> Direction:
         """See `Profile`."""
         return replace(self, n=self.n[rows])
+
+    def few_outcomes(self) -> RankedOutcomes | None:
+        """Return the outcomes for the first number of users, if they are few."""
+        return few_outcomes(self.decomposition, int(self.n[0]))
 
     def deltas(
         self,

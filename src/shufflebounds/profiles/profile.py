@@ -143,7 +143,7 @@ class Profile(ABC):
         """Return ends of the smallest ε at which each curve is at most its δ > 0, shape (P,).
 
         Only roots between `floor` and `ceiling` matter. One that is not below `ceiling` may have
-        the ends `ceiling` and inf. Both ends are inf where no ε will do.
+        the ends `ceiling` and inf. Both ends are inf if no finite ε suffices.
         """
 
     @abstractmethod

@@ -19,7 +19,6 @@ import numpy as np
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.progress import steps
-from shufflebounds.divergence.engine import few_outcomes
 from shufflebounds.divergence.enumeration import outcomes
 from shufflebounds.profiles.chosen_orders import ChosenOrders, bound_of_chosen_orders
 from shufflebounds.profiles.direction import Direction
@@ -179,7 +178,7 @@ def enclosures_at(
     direction: Direction, eps: FloatArray, rtol: float | FloatArray, level: float
 ) -> Ends:
     """Return ends of δ at several ε, by enumeration if outcomes are few."""
-    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    ranked = direction.few_outcomes()
     if ranked is None:
         return direction.at(np.zeros(eps.size, int)).deltas(eps, rtol, floor=level)
     enclosures = [ranked.divergence(x) for x in eps.tolist()]
@@ -190,7 +189,7 @@ def enclosures_at(
 
 def kinks_of(direction: Direction) -> FloatArray | None:
     """Return the ε > 0 at which a curve has kinks, and its end, if its outcomes are few."""
-    ranked = few_outcomes(direction.decomposition, int(direction.n[0]))
+    ranked = direction.few_outcomes()
     if ranked is None:
         return None
     ratios = ranked.ratios[(ranked.ratios > 1.0) & np.isfinite(ranked.ratios)]
@@ -205,7 +204,7 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
     """Return estimates of log δ at several ε; they bound nothing."""
     if isinstance(profile, Max):
         return np.asarray(np.max([log_estimates(part, eps) for part in profile.parts], axis=0))
-    if isinstance(profile, Direction) and few_outcomes(profile.decomposition, int(profile.n[0])):
+    if isinstance(profile, Direction) and profile.few_outcomes():
         with np.errstate(divide="ignore"):
             return np.log(enclosures_at(profile, eps, 1.0, 0.0).upper)
     return profile.at(np.zeros(eps.size, int)).estimates(eps)
@@ -365,6 +364,8 @@ class RoundCurve:
         """Return losses above those of a pair of datasets, up to roundings if they are exact."""
         if orders[0] in self.exact:
             return self.exact[orders[0]]
+        if orders[0].has_gap and (losses := self.below(orders)) is not None:
+            return losses
         forward, backward = (self.pairs[direction].upper for direction in orders)
         return losses_above_order(self.nodes, forward, backward)
 

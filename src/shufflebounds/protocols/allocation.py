@@ -1,13 +1,14 @@
 """Random allocation: every example takes part in one random step of every epoch of training.
 
-An epoch of t steps is the decomposition (A, B, B) with n = t (docs/proofs/random-allocation.md).
-Where the cells of its ends lie affects the width of answers only.
+An epoch is a decomposition with as many draws as steps (docs/proofs/random-allocation.md). Where
+the cells of its ends lie affects the width of answers only.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -15,15 +16,18 @@ import numpy as np
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
-from shufflebounds.core.relation import Relation
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.randomizers.gaussian_cells import gaussian_pair, loss_beyond
-from shufflebounds.subjects.base import ANY_AIM, DEFAULT_CELLS, Aim, GivenSource, Shuffle, Subject
+from shufflebounds.protocols.training import MIN_NOISE, Training
+from shufflebounds.randomizers.gaussian_cells import (
+    gaussian_pair,
+    loss_beyond,
+    mixed,
+    opposite_pair,
+)
+from shufflebounds.subjects.base import ANY_AIM, DEFAULT_CELLS, Aim, GivenSource, Shuffle
 
-# Smallest noise multiplier that tests cover.
-MIN_NOISE = 0.2
-# Largest noise multiplier that tests cover.
-MAX_NOISE = 1000.0
+# Names of both kinds of bins.
+REDRAWN, KEPT = "redrawn", "kept"
 # Share of δ that losses beyond the last cell may take, in all epochs together.
 TAIL_SHARE = 1e-4
 # Smallest mass beyond the last cell: Φ is then taken of −37 or more.
@@ -58,18 +62,12 @@ RARE_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
-class RandomAllocation(Subject):
-    """Noisy steps of training of which every example joins one in each epoch, chosen at random.
+class RandomAllocation(Training):
+    """Training in which every example joins one random step of each epoch, or several.
 
-    This is DP-SGD with the sampling that is also called balls and bins. A step adds N(0, σ²) to a
-    sum of gradients that are clipped to norm 1 (or C, with noise σC). In every epoch, each example
-    is put into one of the t steps, uniformly and independently of all others, and takes part in no
-    other step. Its step is redrawn in every epoch. If it keeps its step over E epochs, as in
-    ``BallsInBinsSampling`` of JAX Privacy, ask about one epoch with noise multiplier σ/√E instead.
-    Fixed-size batches of a shuffled dataset are another mechanism (docs/random-allocation.md).
-
-    Neighbouring datasets differ by adding or removing one example. The ε of a replacement is
-    larger. So epochs cannot be composed with reports, whose users are replaced.
+    Each example is put into one of the t steps of an epoch, uniformly and independently of all
+    others, and joins no other step. This is also called balls and bins. Fixed-size batches of a
+    shuffled dataset are another mechanism (`ShuffledBatches`).
 
     `epsilon`, `delta`, `advantage`, `profile` and `compose` take it in place of a randomizer. Then
     ``n`` is the number t of steps of an epoch, and ``rounds`` is the number of epochs.
@@ -77,12 +75,24 @@ class RandomAllocation(Subject):
     Parameters
     ----------
     noise_multiplier
-        σ, 0.2 to 1000.
+        The standard deviation σ of the noise of a step, in units of the clipping norm, 0.2 to 1000.
+    neighbours
+        How neighbouring datasets differ by one example: ``add or remove``, ``replace``, or
+        ``zero-out``, which sets its gradients to 0.
+    bins
+        ``redrawn`` if the steps of an example are drawn anew in every epoch, ``kept`` if it joins
+        the same ones in all of them. Kept bins need σ/√epochs ≥ 0.2.
+    first_steps
+        How many of the t steps are run, if an epoch ends early. None stands for all. Bins must be
+        redrawn.
+    selected
+        Number of steps of an epoch that an example joins, a uniformly random set. For several,
+        there is no lower end.
 
     Raises
     ------
     ValueError
-        For a noise multiplier out of this range.
+        For an argument outside these ranges.
 
     Notes
     -----
@@ -96,20 +106,46 @@ class RandomAllocation(Subject):
     '0.172'
     """
 
-    noise_multiplier: float
-    eps0: ClassVar[None] = None  # type: ignore[misc]
+    bins: str = field(
+        default=REDRAWN,
+        kw_only=True,
+        metadata={"help": "redrawn in every epoch (the default), or kept"},
+    )
+    first_steps: int | None = field(
+        default=None,
+        kw_only=True,
+        metadata={"help": "number of steps that are run, if an epoch ends early"},
+    )
+    selected: int = field(
+        default=1,
+        kw_only=True,
+        metadata={"help": "steps of an epoch that an example joins; 1 if left out"},
+    )
     # Its name on the command line.
     NAME: ClassVar[str] = "random_allocation"
-    relation: ClassVar[Relation] = Relation.ADD_OR_REMOVE
 
     def __post_init__(self) -> None:
-        sigma = validation.finite("noise_multiplier", self.noise_multiplier)
-        if not MIN_NOISE <= sigma <= MAX_NOISE:
+        super().__post_init__()
+        validation.choice("bins", self.bins, (REDRAWN, KEPT))
+        validation.whole("selected", self.selected, minimum=1, maximum=validation.MAX_ROUNDS)
+        if self.first_steps is None:
+            return
+        validation.users(self.first_steps, "first_steps")
+        if self.bins == KEPT or self.selected > 1:
             raise ValueError(
-                f"noise_multiplier must be a number from {MIN_NOISE:g} to {MAX_NOISE:g}, "
-                f"got {self.noise_multiplier!r}"
+                "first_steps must be left out if bins are kept or an example joins several steps, "
+                f"got {self.first_steps!r}: claim whole epochs"
             )
-        object.__setattr__(self, "noise_multiplier", sigma)
+
+    @property
+    def assumed(self) -> str:  # type: ignore[override]
+        """See `Training`."""
+        number = "one step" if self.selected == 1 else f"{self.selected} steps"
+        when = "once, and kept in all epochs" if self.bins == KEPT else "anew in every epoch"
+        return (
+            f"every example joins {number} of an epoch, drawn {when}, in secret (step = "
+            "rng.integers(steps, size=N)). Batches of a fixed size are another mechanism."
+        )
 
     @property
     def is_made_for_delta(self) -> bool:
@@ -118,12 +154,55 @@ class RandomAllocation(Subject):
 
     def most_cells(self, rounds: int) -> int:
         """Return the most cells that an answer about so many epochs may need."""
-        return MAX_CELLS if rounds == 1 else MAX_CELLS_OF_EPOCHS
+        return MAX_CELLS if self.total(rounds) == 1 else MAX_CELLS_OF_EPOCHS
+
+    def total(self, rounds: int) -> int:
+        """Return the number of epochs that are composed: kept bins make one of all of them."""
+        return self.selected * (1 if self.bins == KEPT else rounds)
+
+    def steps_joined(self, n: int, rounds: int, delta: float) -> int:
+        """See `Training`."""
+        return self.selected * rounds
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`: kept bins make one epoch of all, with less noise."""
+        if self.bins == REDRAWN:
+            return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
+        sigma = self.noise_multiplier / math.sqrt(rounds)
+        if sigma < MIN_NOISE:
+            raise ValueError(
+                f"noise_multiplier must be at least {MIN_NOISE:g} times the root of the number of "
+                f"epochs if bins are kept, got {self.noise_multiplier!r} for {rounds} epochs"
+            )
+        return replace(self, noise_multiplier=sigma, bins=REDRAWN).shuffles(n, aim)
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """Return an epoch of n steps, which has one order of the two datasets."""
-        made = self.decomposition(n, aim.delta, epochs=aim.rounds, cells=aim.cells)
-        return [Shuffle(GivenSource({"": made}), n, is_ordered=True)]
+        """Return an epoch of n steps, or one for each step that an example joins."""
+        validation.users(n, "steps")
+        shortest, longer = divmod(n, self.selected)
+        if shortest < 1:
+            raise ValueError(
+                f"selected must be at most the number of steps of an epoch, {n}, "
+                f"got {self.selected}"
+            )
+        kinds = [(shortest, self.selected - longer), (shortest + 1, longer)]
+        return [self._epoch(steps, times, aim) for steps, times in kinds if times]
+
+    def _epoch(self, steps: int, times: int, aim: Aim) -> Shuffle:
+        """Return epochs of so many steps of which an example joins one."""
+        pair = self.decomposition(steps, aim.delta, epochs=self.total(aim.rounds), cells=aim.cells)
+        # No pair of datasets is known for several steps of an epoch.
+        source = GivenSource({"": pair}, None if self.selected == 1 else {})
+        return Shuffle(source, self._steps_run(steps), times, is_ordered=self.is_ordered)
+
+    def _steps_run(self, steps: int) -> int:
+        """Return how many of the steps of an epoch are run."""
+        if self.first_steps is not None and self.first_steps > steps:
+            raise ValueError(
+                f"first_steps must be at most the number of steps of an epoch, {steps}, got "
+                f"{self.first_steps}"
+            )
+        return self.first_steps or steps
 
     def decomposition(
         self, steps: int, delta: float, *, epochs: int = 1, cells: int = DEFAULT_CELLS
@@ -144,7 +223,8 @@ class RandomAllocation(Subject):
         Returns
         -------
         Decomposition
-            (A, B, B), of which ``n`` is the number of steps, with ``inner`` and ``outer``.
+            (a, b, c), of which ``n`` is the number of steps that are run, with ``inner`` and
+            ``outer``.
 
         Examples
         --------
@@ -154,28 +234,45 @@ class RandomAllocation(Subject):
         """
         share = validation.delta(delta) / validation.rounds(epochs, "epochs")
         validation.whole("cells", cells, minimum=20, maximum=MAX_CELLS)
-        n = np.array([float(validation.users(steps, "steps"))])
-        sigma = self.noise_multiplier
-        tail = max(TAIL_SHARE * share, SMALLEST_TAIL)
-        last = loss_beyond(sigma, tail)
-        # A normal variable is z standard deviations below its mean with at most e^{−z²/2}.
-        first = -0.5 / sigma**2 - math.sqrt(-2.0 * math.log(LOW_TAIL_SHARE * tail)) / sigma
-        scale = np.linspace(first, last, SCALE_CELLS + 1)
-        coarse = gaussian_pair(sigma, np.linspace(scale[0], last, COARSE_CELLS + 1), self.relation)
-        losses = _losses_that_matter(coarse, n, share, last, LOSSES if epochs > 1 else 1)
-        density = np.zeros(SCALE_CELLS)
-        for eps in losses.tolist():
-            logs = _log_influence(sigma, scale, steps, eps)
-            if np.isfinite(logs).any():
-                roots = np.exp((logs - logs.max()) / 3.0)
-                density += roots / roots.sum()
-        gap = float(losses[1] - losses[0]) if epochs > 1 else GUESS_ERR * abs(float(losses[0]))
-        radius = int(gap / (scale[1] - scale[0]))
-        density = np.convolve(density, np.ones(2 * radius + 1), "same") + SMALLEST_TAIL
-        density += EVEN_SHARE / (1.0 - EVEN_SHARE) * density.mean()
-        places = np.append(0.0, np.cumsum(density))
-        nodes = np.interp(np.linspace(0.0, places[-1], cells + 1), places, scale)
-        return gaussian_pair(sigma, np.unique(nodes), self.relation)
+        sigma, run = self.noise_multiplier, self._steps_run(validation.users(steps, "steps"))
+        part = Fraction(run, steps)
+        count = LOSSES if epochs > 1 else 1
+        if self.is_ordered:
+            losses = _losses_for(sigma, run, part, share, cells, count)
+            return mixed(gaussian_pair(sigma, losses, self.relation), part)
+        losses = _losses_for(sigma, run, part, share, (cells + 1) // 2, count)
+        z = losses * sigma + 0.5 / sigma
+        return mixed(opposite_pair(sigma, np.unique(np.append(-z, z)), self.relation), part)
+
+
+def _losses_for(
+    sigma: float, steps: int, part: Fraction, delta: float, cells: int, count: int
+) -> FloatArray:
+    """Return the losses between which the cells of an epoch lie, ascending, shape (cells + 1,).
+
+    They are made for δ of an epoch of which a part of so many steps is run, at ``count`` losses of
+    the epoch, if an example is added or removed.
+    """
+    tail = max(TAIL_SHARE * delta, SMALLEST_TAIL)
+    last = loss_beyond(sigma, tail)
+    # A normal variable is z standard deviations below its mean with at most e^{−z²/2}.
+    first = -0.5 / sigma**2 - math.sqrt(-2.0 * math.log(LOW_TAIL_SHARE * tail)) / sigma
+    scale = np.linspace(first, last, SCALE_CELLS + 1)
+    few = np.linspace(first, last, COARSE_CELLS + 1)
+    coarse = mixed(gaussian_pair(sigma, few), part)
+    losses = _losses_that_matter(coarse, np.array([float(steps)]), delta, last, count)
+    density = np.zeros(SCALE_CELLS)
+    for eps in losses.tolist():
+        logs = _log_influence(sigma, scale, steps, float(part), eps)
+        if np.isfinite(logs).any():
+            roots = np.exp((logs - logs.max()) / 3.0)
+            density += roots / roots.sum()
+    gap = float(losses[1] - losses[0]) if count > 1 else GUESS_ERR * abs(float(losses[0]))
+    radius = int(gap / (scale[1] - scale[0]))
+    density = np.convolve(density, np.ones(2 * radius + 1), "same") + SMALLEST_TAIL
+    density += EVEN_SHARE / (1.0 - EVEN_SHARE) * density.mean()
+    places = np.append(0.0, np.cumsum(density))
+    return np.unique(np.interp(np.linspace(0.0, places[-1], cells + 1), places, scale))
 
 
 def _losses_that_matter(
@@ -195,16 +292,20 @@ def _losses_that_matter(
     return np.linspace(-first, last, count)
 
 
-def _log_influence(sigma: float, scale: FloatArray, steps: int, eps: float) -> FloatArray:
+def _log_influence(
+    sigma: float, scale: FloatArray, steps: int, part: float, eps: float
+) -> FloatArray:
     """Return logs of the influence of cells on D(ε), up to a constant.
 
-    With L = A/B, a cell of width w moves D(ε) by about w² f(L) p(k − L)/8 for each unit of L. Here
-    f is the density of L under B, p that of the sum of L in all other steps, and k = t e^ε. So the
-    best widths are in proportion to the inverse of the cube root. A negative ε stands for the
-    reverse order. The estimate of p is made on a lattice. All logs are −inf if it fails.
+    With L = 1 − ρ + ρ A/B for a part ρ of an epoch, a cell of width w moves D(ε) by about
+    w² f(L) p(k − L)/8 for each unit of L. Here f is the density of L under B, p that of the sum of
+    L in all other steps, and k = t e^ε. So the best widths are in proportion to the inverse of the
+    cube root. A negative ε stands for the reverse order. The estimate of p is made on a lattice.
+    All logs are −inf if it fails.
     """
     middle = 0.5 * (scale[1:] + scale[:-1])
-    ratio, z, k = np.exp(middle), middle * sigma + 0.5 / sigma, steps * math.exp(eps)
+    ratio = 1.0 - part + part * np.exp(middle)
+    z, k = middle * sigma + 0.5 / sigma, steps * math.exp(eps)
     step = 1.1 * k / LATTICE_SIZE
     masses = np.exp(-0.5 * z * z)
     inside = ratio < 1.1 * k - 2.0 * step
@@ -227,7 +328,7 @@ def _log_influence(sigma: float, scale: FloatArray, steps: int, eps: float) -> F
     with np.errstate(divide="ignore"):
         logs = np.log(density / step) + 2.0 * middle - 0.5 * z * z
     logs += (steps - 1) * (math.log(total) + theta * shift)
-    # The factor L² stands for the cube of the width of a cell of the scale.
+    # The factor e^{2v} stands for the cube of the width of a cell of the scale.
     return np.asarray(logs - theta * np.maximum(k - ratio, 0.0) / (1.1 * k))
 
 

@@ -28,9 +28,8 @@ REPORTS_OF_ANY = REPORTS._replace(
 class AnyMechanism(Subject):
     """Any mechanism with this ε₀: one report per user, of one mechanism that all users share.
 
-    What holds for every such mechanism holds for it. The upper bound is the stronger clone. The
-    lower bound is that of randomized response of two or of three values. A smaller claim is false
-    for that mechanism, and therefore no statement about all of them.
+    The upper bound is the stronger clone. The lower bound is that of randomized response of two or
+    of three values. A smaller claim is false for that mechanism, but may be true for others.
 
     Raises ValueError unless 0 < ε₀ ≤ 300.
     """

@@ -139,7 +139,7 @@ class ReportDescription:
         return self.mechanism.files
 
     def protocol(self, setting: Setting, distance: int | None = None) -> Reports:
-        """Return the protocol at the setting's ε₀, that of all that a user sends (natural log)."""
+        """Return the protocol at the setting's ε₀, which is that of everything a user sends."""
         if self.mechanism.has_own_eps0:
             own = self._repeated_at_own_eps0
             if isinstance(setting.delta, float):

@@ -97,7 +97,7 @@ def epsilon(
         decomposition both ends are about its own divergence D(ε), in both directions: D ≤ δ was
         found at ``upper``, and D ≥ δ at ``lower``. For a randomizer they are about the mechanism's
         own ε: ``upper`` is proven for all datasets, and two datasets attain ``lower`` (see
-        `mechanism_epsilon`). Both are inf if no ε will do.
+        `mechanism_epsilon`). Both are inf if no finite ε suffices.
 
     Raises
     ------

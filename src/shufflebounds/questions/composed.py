@@ -117,7 +117,7 @@ class Composed:
         Enclosure
             Of ε (natural log). At ``upper``, δ(ε) was found to be at most `delta` for rounds chosen
             adaptively. At ``lower``, it was found to be at least `delta` for independent rounds on
-            one pair of datasets (or it is 0). Both are inf where no ε will do.
+            one pair of datasets (or it is 0). Both are inf if no finite ε suffices.
 
         Raises
         ------

@@ -21,7 +21,7 @@ from shufflebounds.core.progress import steps
 from shufflebounds.core.relation import common_relation
 from shufflebounds.core.words import counted
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.rounds import Rounds, RoundTarget, Sums
+from shufflebounds.profiles.rounds import RoundTarget, Sums
 from shufflebounds.questions.deployment_description import (
     DailyReport,
     Days,
@@ -31,9 +31,10 @@ from shufflebounds.questions.deployment_description import (
     read_days,
     read_description,
 )
-from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, round_kinds
+from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, repeated
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import GivenSource, Shuffle, Source
+from shufflebounds.subjects.groups import GroupSource, Shares
 from shufflebounds.subjects.reports import source_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,20 @@ class SentReport(NamedTuple):
     @property
     def fewest_users(self) -> int:
         """The smallest number of users that upper bounds count on."""
-        return min(round_.draws for round_ in self.rounds.values())
+        return min(round_.source.users(round_.draws) for round_ in self.rounds.values())
+
+    @property
+    def standard_error(self) -> float | None:
+        """That of the estimate from a shuffle of the fewest users; None if there is no estimate.
+
+        Memoized answers are those of the first day.
+        """
+        users = min(round_.source.members(round_.most_draws) for round_ in self.rounds.values())
+        try:
+            errors = self.report.first_day_randomizer().errors(users)
+        except ValueError:
+            return None
+        return max(error.standard_error for error in errors)
 
     def first_days(self, count: int) -> list[Shuffle]:
         """Return the shuffles of the first days of the deployment."""
@@ -80,12 +94,16 @@ class SentReports:
     def __init__(self, parts: Iterable[SentReport]) -> None:
         self.parts = tuple(parts)
         self._sums: dict[float, Sums] = {}
-        self._places: dict[tuple, int] = {}
+
+    @cached_property
+    def rounds(self) -> list[tuple[SentReport, int]]:
+        """The report and the day of every round."""
+        return [(part, day) for part in self.parts for day in part.rounds]
 
     @cached_property
     def shuffles(self) -> list[Shuffle]:
-        """The shuffles of all reports and days."""
-        return [x for part in self.parts for x in part.rounds.values()]
+        """The shuffles of these rounds."""
+        return [part.rounds[day] for part, day in self.rounds]
 
     @cached_property
     def kinds(self) -> list[JoinedShuffles]:
@@ -133,20 +151,12 @@ class SentReports:
 
     def _times(self, parts: Iterable[SentReport], days: int) -> list[int]:
         """Return the numbers of rounds of each kind that some of the reports have in these days."""
-        times = [0] * len(self.kinds)
-        for part in parts:
-            for shuffle in part.first_days(days):
-                times[self._kind_of(shuffle)] += shuffle.times
-        return times
-
-    def _kind_of(self, shuffle: Shuffle) -> int:
-        """Return the place of the kind whose bounds a shuffle has."""
-        key = shuffle.source.key, shuffle.draws, shuffle.most_draws
-        if key not in self._places:
-            # Of the kinds that cover the shuffle, the one with the most users claims least.
-            holders = (i for i, kind in enumerate(self.kinds) if shuffle in kind)
-            self._places[key] = max(holders, key=lambda i: self.kinds[i].shuffle.draws)
-        return self._places[key]
+        names = {part.report.name for part in parts}
+        counts = [
+            shuffle.times if part.report.name in names and day < days else 0
+            for (part, day), shuffle in zip(self.rounds, self.shuffles, strict=True)
+        ]
+        return [sum(counts[place] for place in kind.places) for kind in self.kinds]
 
     def _sums_at(self, delta: float) -> Sums:
         """Return the losses of all kinds of rounds; they hold for any number of rounds."""
@@ -154,12 +164,16 @@ class SentReports:
             self._sums[delta] = self._new_sums(delta)
         return self._sums[delta]
 
+    def _best_work(self) -> float:
+        """Return the work that the bounds for all datasets may take."""
+        return BEST_WORK * sum(kind.shuffle.source.relative_work for kind in self.kinds)
+
     def _new_sums(self, delta: float) -> Sums:
         """Return losses, of the blanket if the bound for all datasets would cost too much."""
         target = RoundTarget(delta, math.nan, LOSSES_RTOL)
-        with suppress(WorkError), budget(BEST_WORK * len(self.kinds)):
-            return Rounds(round_kinds(self.kinds, View.BEST)).sums_for([target])
-        return Rounds(round_kinds(self.kinds, View.SIMPLE)).sums_for([target])
+        with suppress(WorkError), budget(self._best_work()):
+            return repeated(self.shuffles).rounds.sums_for([target])
+        return repeated(self.shuffles, View.SIMPLE).rounds.sums_for([target])
 
 
 class Deployment:
@@ -169,7 +183,7 @@ class Deployment:
     ----------
     content
         The description, as a file has it: ``reports`` by name, ``users`` and ``days``, ``dropout``,
-        ``colluding``, ``groups``. docs/deployments.md explains every key.
+        ``colluding``, ``groups``, ``mixed``. docs/deployments.md explains every key.
     days
         Pairs (date, number of users) in place of ``users`` and ``days``.
 
@@ -257,14 +271,30 @@ class Deployment:
     def _parts(self, group: UserGroup) -> Iterable[SentReport]:
         """Yield what a group sends."""
         counts = [self.description.honest(group, n) for _, n in self.days]
-        for report in group.reports:
+        for place, report in enumerate(group.reports):
             randomizer = report.randomizer()
             source = source_of(randomizer)
             days = report.days[:1] if report.is_memoized else report.days
             rounds = {day: Shuffle(source, counts[day], report.times) for day in days}
+            if self.description.mixed:
+                mixed = self._mixed_source(group, place)
+                rounds = {day: Shuffle(mixed, self.days[day][1], report.times) for day in days}
             if report.needs_no_users:
                 rounds = {days[0]: _unprotected(report, source, counts[days[0]])}
             yield SentReport(report, randomizer, rounds)
+
+    def _mixed_source(self, group: UserGroup, place: int) -> Source:
+        """Return what a report tells of a member of a group if all groups share its shuffler."""
+        described = self.description
+        reports = [x.reports[place] for x in described.groups]
+        shares = tuple(x.share for x in described.groups)
+        sizes = Shares(shares, described.dropout, described.colluding)
+        victims = (described.groups.index(group),)
+        try:
+            randomizers = tuple(report.randomizer() for report in reports)
+            return GroupSource(randomizers, sizes, replace(sizes, is_lower=True), victims)
+        except ValueError as error:
+            raise ValueError(f"reports.{reports[0].name}: {error}") from None
 
     @cached_property
     def is_rounded(self) -> bool:
@@ -394,6 +424,7 @@ class Deployment:
                     "alone": sent.epsilon(delta, [part], days),
                     "without": sent.epsilon(delta, others, days),
                     "without_shuffler": pure_epsilon((part,), days),
+                    "standard_error": part.standard_error,
                 }
             )
         return rows
@@ -412,7 +443,8 @@ class Deployment:
             One row for each report. ``alone`` is the ε that you can claim if it is the only one,
             ``without`` the ε of all others together, each at δ. The sum of ``alone`` is larger
             than the total. ``without_shuffler`` is the ε that remains if the shuffler fails, and
-            ``eps0`` that of what a user sends at once. Needs pandas.
+            ``eps0`` that of what a user sends at once. ``standard_error`` is that of the estimate
+            (`Randomizer.error`) on the day with the fewest users. Needs pandas.
         """
         import pandas as pd
 

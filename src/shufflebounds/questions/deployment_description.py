@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
-from shufflebounds.core.relation import common_relation
+from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -44,6 +44,7 @@ DEPLOYMENT_KEYS = {
     "dropout": True,
     "colluding": True,
     "groups": True,
+    "mixed": True,
     "missing_days": True,
 }
 REPORT_KEYS = {
@@ -144,7 +145,7 @@ class DeploymentDescription:
 
     ``days`` has dates, or numbers from 1, with their users. On ``silent_dates`` nobody reports.
     ``dropout`` is the share of users who report on no given day, and ``colluding`` the number of
-    those who collude, at most.
+    those who collude, at most. Groups are ``mixed`` if they share the shufflers.
     """
 
     days: tuple[tuple[str, int], ...]
@@ -153,6 +154,7 @@ class DeploymentDescription:
     groups: tuple[UserGroup, ...]
     dropout: Fraction
     colluding: int
+    mixed: bool = False
 
     def __post_init__(self) -> None:
         for group in self.groups:
@@ -200,6 +202,7 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
         _groups(content.get("groups"), reports),
         _share("dropout", content.get("dropout", 0), below_one=True),
         _colluding(content.get("colluding", 0)),
+        _truth("mixed", content.get("mixed", False)) and "groups" in content,
     )
 
 
@@ -414,8 +417,8 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     is_memoized = answers == "memoized"
     if is_memoized != ("same_users" in entry):
         raise ValueError(
-            f"{place}same_users is missing: do the same users, all of them, report on every day? "
-            "true or false"
+            f"{place}same_users is missing: do exactly the same users report every day? "
+            "(true or false)"
             if is_memoized
             else f"{place}same_users must be left out: answers are fresh"
         )
@@ -424,8 +427,8 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     )
     if (per_day > 1) != ("linked" in entry):
         raise ValueError(
-            f"{place}linked is missing: does anything show that the {per_day} answers of a day are "
-            "of one user? true or false"
+            f"{place}linked is missing: can anything link a user's {per_day} answers of a day? "
+            "(true or false)"
             if per_day > 1
             else f"{place}linked must be left out: there is one answer a day"
         )
@@ -436,7 +439,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     if mechanism.has_own_eps0 and "eps0" in entry:
         raise ValueError(f"{place}eps0 must be left out: {mechanism} has its own")
     if not mechanism.has_own_eps0 and "eps0" not in entry:
-        raise ValueError(f"{place}eps0 is missing: it is that of one answer")
+        raise ValueError(f"{place}eps0 is missing: give the eps0 of one answer")
     eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
     rate = float(_share(f"{place}rate", entry.get("rate", 1)))
     same_users = _truth(f"{place}same_users", entry.get("same_users", False))
@@ -460,7 +463,7 @@ def _mechanism(content: Any) -> Description:
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
     if entry.get("type") == RandomAllocation.NAME:
-        common_relation("a deployment", [Randomizer.relation, RandomAllocation.relation])
+        common_relation("a deployment", [Randomizer.relation, Relation.ADD_OR_REMOVE])
     return parse(entry)
 
 
@@ -490,6 +493,11 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
 
 def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
     """Raise ValueError unless the mapping has these keys, of which some are optional."""
+    for key in content:
+        if key not in keys:
+            guess = validation.likely(key, keys)
+            hint = f"did you mean {guess}?" if guess else f"the keys are {', '.join(keys)}"
+            raise ValueError(f"unknown key '{place}{key}'; {hint}")
     require_keys(place, kind, content, list(keys), [key for key in keys if keys[key]])
 
 

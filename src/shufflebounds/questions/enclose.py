@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -60,10 +60,21 @@ def enclose(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float)
     if interval.is_exact:
         ends = _ask(interval.upper, quantity, at, rtol)
         return NamedEnds(ends.lower, ends.upper, ends.names, ends.names, ends.is_short)
+    if interval.is_attained:
+        return _enclose_ends(interval, quantity, at, rtol)
+    try:
+        known = _enclose_ends(interval, quantity, at, rtol)
+    except WorkError as error:
+        upper = np.atleast_1d(error.enclosure.upper)
+        raise WorkError(str(error), one_or_many(np.zeros(upper.shape), upper)) from None
+    return replace(known, lower=np.zeros(at.shape))
+
+
+def _enclose_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> NamedEnds:
+    """Return the ends of two different profiles, whether or not the lower one is attained."""
     lower = _lower_ends(interval, quantity, at, rtol)
     upper = _ask(interval.upper, quantity, at, rtol, lower.lower)
-    low = lower.lower if interval.is_attained else np.zeros(at.shape)
-    return NamedEnds(low, upper.upper, lower.names, upper.names, upper.is_short)
+    return NamedEnds(lower.lower, upper.upper, lower.names, upper.names, upper.is_short)
 
 
 def _ask(

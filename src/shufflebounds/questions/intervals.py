@@ -120,17 +120,20 @@ def interval_of(
     ValueError
         For lower bounds of a subject without pairs of datasets.
     """
-    rows = [
-        [x._replace(times=x.times * aim.rounds) for x in subject.shuffles(n, aim)] for n in counts
-    ]
+    rows = [list(subject.shuffles_of(n, aim.rounds, aim)) for n in counts]
     if view is View.BLANKET:
         # Both ends are about the blankets, which are not hidden by further messages.
         rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
-    if view is View.LOWER and not all(x.dataset_pairs for row in rows for x in row):
+    if view is View.LOWER and not all(_has_datasets(x) for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     if _are_single(rows):
         return _interval_of_shuffle([row[0] for row in rows], view)
     return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
+
+
+def _has_datasets(shuffle: Shuffle) -> bool:
+    """Return whether pairs of datasets are known."""
+    return bool(shuffle.dataset_pairs) or shuffle.source.has_datasets
 
 
 def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
@@ -141,7 +144,7 @@ def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
 
 def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
     """Return the number of shuffles of so many rounds."""
-    return rounds * sum(shuffle.times for shuffle in subject.shuffles(n))
+    return sum(shuffle.times for shuffle in subject.shuffles_of(n, rounds))
 
 
 def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
@@ -152,8 +155,10 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     is_ordered = shuffles[0].is_ordered
     if is_ordered:
         [decomposition] = source.blankets.values()
-        return replace(pair(decomposition, n), is_ordered=True)
+        return replace(pair(decomposition, n), is_ordered=True, is_attained=bool(source.datasets))
     pairs = shuffles[0].dataset_pairs
+    if (own := _own_interval(source, view, n)) is not None:
+        return own
     if view is View.LOWER:
         return _largest(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
@@ -165,6 +170,16 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
     return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
+
+
+def _own_interval(
+    source: Source, view: View, n: FloatArray, *, is_composed: bool = False
+) -> Interval | None:
+    """Return what a view knows of a source not only by decompositions; mostly None."""
+    if view in COVERING:
+        return None
+    own = source.own_interval(n, is_best=view is View.BEST, is_composed=is_composed)
+    return own if own is None or view is not View.LOWER else Interval(own.lower, own.lower)
 
 
 def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
@@ -236,25 +251,18 @@ class JoinedShuffles(NamedTuple):
     """Shuffles of equal sources that count as one kind.
 
     Some of them may have more draws than ``shuffle``. As D falls with the draws, upper ends are
-    those of the fewest, and lower ends those of the most: those of ``last``.
+    those of the fewest, and lower ends those of the most: those of ``last``. ``places`` are those
+    of the shuffles in the list from which they come.
     """
 
     shuffle: Shuffle
     last: Shuffle
+    places: Sequence[int]
 
     @property
     def key(self) -> Hashable:
         """What distinguishes their source from others."""
         return self.shuffle.source.key, self.shuffle.is_ordered
-
-    def __contains__(self, other: object) -> bool:
-        """Return whether bounds of these shuffles hold for another one."""
-        return (
-            isinstance(other, Shuffle)
-            and (other.source.key, other.is_ordered) == self.key
-            and self.shuffle.draws <= other.draws
-            and other.most_draws <= self.last.most_draws
-        )
 
 
 def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffles]:
@@ -262,25 +270,26 @@ def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffl
 
     They keep the order in which the first of each source is given; draws ascend.
     """
-    by_key: dict[Hashable, list[Shuffle]] = {}
-    for shuffle in shuffles:
-        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(shuffle)
+    by_key: dict[Hashable, list[int]] = {}
+    for place, shuffle in enumerate(shuffles):
+        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(place)
     kinds = []
-    for equal in by_key.values():
-        group: list[Shuffle] = []
-        for shuffle in sorted(equal, key=lambda x: x.draws):
-            if group and shuffle.draws > ratio * group[0].draws:
-                kinds.append(_joined_group(group))
+    for places in by_key.values():
+        group: list[int] = []
+        for place in sorted(places, key=lambda x: shuffles[x].draws):
+            if group and shuffles[place].draws > ratio * shuffles[group[0]].draws:
+                kinds.append(_joined_group(shuffles, group))
                 group = []
-            group.append(shuffle)
-        kinds.append(_joined_group(group))
+            group.append(place)
+        kinds.append(_joined_group(shuffles, group))
     return kinds
 
 
-def _joined_group(group: Sequence[Shuffle]) -> JoinedShuffles:
-    """Return a kind of shuffles whose draws ascend."""
+def _joined_group(shuffles: Sequence[Shuffle], places: Sequence[int]) -> JoinedShuffles:
+    """Return a kind of the shuffles at some places, whose draws ascend."""
+    group = [shuffles[place] for place in places]
     last = max(group, key=lambda shuffle: shuffle.most_draws)
-    return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last)
+    return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last, places)
 
 
 def fewer_kinds(shuffles: Sequence[Shuffle]) -> list[JoinedShuffles]:
@@ -360,7 +369,7 @@ def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
 
 def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) -> Interval:
     """Return what is known of one of several equal shuffles."""
-    shuffle, last = kind
+    shuffle, last = kind.shuffle, kind.last
     if shuffle.is_ordered or view in COVERING or (shuffle.is_given and view is not View.LOWER):
         of_fewest, of_most = (
             _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
@@ -371,6 +380,9 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return replace(of_fewest, lower=of_most.lower)
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
+    own, own_of_most = (_own_interval(shuffle.source, view, x, is_composed=True) for x in (n, most))
+    if own is not None and own_of_most is not None:
+        return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
         return _largest(pairs, most, is_selective=True)
     two = of_two_inputs(shuffle.source.crowds, n) if view is View.BEST else []

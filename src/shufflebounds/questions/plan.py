@@ -102,11 +102,8 @@ class Plan:
 
     def single_shuffles(self, n: int) -> list[tuple[Interval, int]]:
         """Return what is known of each kind of shuffle alone, and how many there are."""
-        shuffles = self.subject.shuffles(n, Aim(rounds=self.rounds))
-        return [
-            (self.make(OneShuffle(x), [n], Aim(), rtol=None), x.times * self.rounds)
-            for x in shuffles
-        ]
+        shuffles = self.subject.shuffles_of(n, self.rounds, Aim(rounds=self.rounds))
+        return [(self.make(OneShuffle(x), [n], Aim(), rtol=None), x.times) for x in shuffles]
 
     @cached_property
     def cheap(self) -> Plan | None:
@@ -118,7 +115,7 @@ class Plan:
     def has_several_rounds(self, n: int) -> bool:
         """Return whether there is more than one shuffle in all rounds."""
         several = self.subject.total(self.rounds) > 1
-        return several or shuffle_count(self.subject, n) > 1
+        return several or shuffle_count(self.subject, n, self.rounds) > 1
 
     def default_rtol(self, quantity: Quantity, n: int, at: float) -> float:
         """Return the relative width that is aimed at where the caller gives none."""
@@ -155,7 +152,7 @@ class Plan:
         if self.subject.most_cells(self.rounds):
             points = zip(left.tolist(), counts, strict=True)
             ends = _unnamed([self._in_cells(quantity, *point, goal) for point in points])
-            return self._judged(ends, quantity, left, counts, goal, is_promised=True)
+            return self._judged(ends, quantity, left, counts, goal, self._has_datasets)
         aim = Aim(rounds=self.rounds)
         if quantity is Quantity.EPSILON:
             aim = aim._replace(delta=float(left.min()))
@@ -232,9 +229,15 @@ class Plan:
                     aim, best = guess, intersection(best, enclosure)
             for enclosure in self._with_more_cells(quantity, at, n, aim, goal):
                 best = intersection(best, enclosure)
-                if best.relative_width <= goal or math.isinf(best.lower):
+                is_close = best.relative_width <= goal or math.isinf(best.lower)
+                if is_close or not self._has_datasets:
                     break
         return best
+
+    @property
+    def _has_datasets(self) -> bool:
+        """Whether lower ends are known, of which a width is promised, of what was asked so far."""
+        return all(interval.is_attained for interval in self._intervals.values())
 
     def _with_more_cells(
         self, quantity: Quantity, at: float, n: int, aim: Aim, goal: float

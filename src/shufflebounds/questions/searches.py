@@ -30,7 +30,8 @@ from shufflebounds.profiles.axis_search import (
     LossAxis,
     SearchAxis,
 )
-from shufflebounds.protocols.allocation import MAX_NOISE, MIN_NOISE, RandomAllocation
+from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.training import MAX_NOISE, MIN_NOISE
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import interval_of

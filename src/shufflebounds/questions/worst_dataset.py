@@ -65,7 +65,7 @@ def worst_dataset(
     Parameters
     ----------
     randomizer
-        That all users share, with a ``matrix()`` of few inputs and outputs.
+        The randomizer that all users share; it needs a ``matrix()`` of few inputs and outputs.
     n
         Number of users, at least 1.
     eps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, BoolArray
+from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
 from shufflebounds.core.relation import Relation
 from shufflebounds.estimation.reporter import Reporter
 
@@ -214,6 +214,33 @@ class Randomizer(Reporter, ABC):
         not list its inputs. Then only `blanket` bounds all datasets.
         """
         return () if self.by_matrix is None else self.by_matrix.crowds()
+
+    @property
+    def report_form(self) -> Hashable:
+        """What reports look like, such as one of k values; None if only the matrix says so.
+
+        Reports of one form have the same law given what they say of the values in `value_laws`,
+        whatever their ε₀.
+        """
+        return None
+
+    def value_laws(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Return the laws of some values, or of all if there are fewer, and what is sure.
+
+        The values may change places.
+
+        Parameters
+        ----------
+        count
+            The number of values, 2 or more.
+
+        Returns
+        -------
+        tuple of two arrays
+            The probabilities of what a report says of these values, shape (values, K), and the
+            masses that users are sure to send, whatever their values, shape (K,).
+        """
+        raise NotImplementedError
 
     def few_crowds(self) -> tuple[Crowd, ...]:
         """Return `crowds`, or one crowd that stands for all of them if they are many."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
+from shufflebounds.core.products import FloatArray
 from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import WORD, Supports
 from shufflebounds.estimation.sampling import required
@@ -156,6 +158,21 @@ class HashRandomizer(BitVectorRandomizer):
     def bits(self) -> float:
         """The number of bits of a hash value and the seed of its hash."""
         return math.log2(self._count) + WORD
+
+    @property
+    def report_form(self) -> Hashable:
+        """See `Randomizer`: a hash of the domain and one of l values."""
+        return "hash", self._count, self.domain_size
+
+    def value_laws(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """See `Randomizer`: the bits of the values, as for a domain of many values."""
+        size = min(self.domain_size or count, count)
+        rows = self._channel(size)
+        sure = rows.min(axis=0)
+        if self.domain_size != size:
+            # If all these bits are 1, some other value may have the bit 0.
+            sure[-1] = (1.0 + self.odds) ** (1 - size) / (self.odds + math.exp(self.eps0))
+        return rows, sure
 
     def _draw_reports(self, inputs: ArrayLike, rng: np.random.Generator) -> NDArray:
         """Return a seed and a hash value for each user, (users, 2)."""

@@ -21,7 +21,7 @@ from shufflebounds.core.products import (
     component_gap,
     merge_rows,
 )
-from shufflebounds.core.validation import MAX_ENTRIES
+from shufflebounds.core.validation import MAX_ENTRIES, Count
 from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import Error, Spread
 from shufflebounds.randomizers.base import Randomizer
@@ -52,7 +52,7 @@ class Composition(Randomizer):
         caveats = dict.fromkeys(part.caveat for _, part in self._reported() if part.caveat)
         return " ".join(caveats) or None
 
-    def errors(self, n: int) -> tuple[Error, ...]:
+    def errors(self, n: Count) -> tuple[Error, ...]:
         """Return the error of every part, each of which estimates a coordinate of its own.
 
         If only a random sample of the users reports on a part, its error includes the error of

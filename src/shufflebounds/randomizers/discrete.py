@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -95,10 +96,20 @@ class KRR(Randomizer):
         rows = self._rows()
         return crowd_of_rows(rows, rows.min(axis=0))
 
-    def _rows(self) -> NDArray[np.float64]:
-        """Return the rows of three inputs, or two if k = 2; the last column is all other values."""
+    @property
+    def report_form(self) -> Hashable:
+        """See `Randomizer`: one of k values."""
+        return "value", self.k
+
+    def value_laws(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """See `Randomizer`."""
+        rows = self._rows(count)
+        return rows, rows.min(axis=0)
+
+    def _rows(self, count: int = 3) -> NDArray[np.float64]:
+        """Return the rows of at most `count` inputs; the last column is all other values."""
         p = 1.0 / (math.exp(self.eps0) + self.k - 1)
-        inputs = min(self.k, 3)
+        inputs = min(self.k, count)
         outputs = np.full((inputs, inputs), p)
         np.fill_diagonal(outputs, math.exp(self.eps0) * p)
         other_outputs = np.full((inputs, 1), (self.k - inputs) * p)
@@ -314,7 +325,7 @@ class Collision(Randomizer):
     hash_values
         l, number of hash values, s + 1 to 2⁵³.
     domain_size
-        Number of items in the world, at least s; None stands for many. Only estimates of them all
+        Number of items in the domain, at least s; None stands for many. Only estimates of them all
         depend on it.
 
     Notes

@@ -1,20 +1,23 @@
-"""Cells of a Gaussian pair: A = N(1, σ²) against B = N(0, σ²), cut at values of the privacy loss.
+"""Cells of shifted normal laws, with masses of a certified relative error.
 
-The loss v = log(A/B) at a report y is (y − 1/2)/σ². The masses of cells have a certified relative
-error. They make the decomposition (A, B, B), in which all other reports have the law B, and the
-reports of `randomizers.gaussian`. Proofs: docs/proofs/random-allocation.md, section 3.
+`gaussian_cells` cuts A = N(1, σ²) and B = N(0, σ²) at values of the privacy loss v = log(A/B),
+which is (y − 1/2)/σ² at a report y. It makes the decomposition (A, B, B), in which all other
+reports have the law B, and the reports of `randomizers.gaussian`. `opposite_pair` and
+`shifted_laws` cut normal laws of other means at values of y/σ. Proofs:
+docs/proofs/random-allocation.md, section 3.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import FloatArray
+from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.relation import Relation
 from shufflebounds.divergence.law import U
 
@@ -104,6 +107,144 @@ def gaussian_pair(
     a = np.concatenate([[0.0], np.exp(cells.v) * nodes, [visible]])
     outer = Decomposition(a, b, b, err, relation=relation)
     return replace(inner, inner=inner, outer=outer)
+
+
+def shifted_laws(
+    sigma: float, z: FloatArray, shifts: tuple[float, float], relation: Relation
+) -> Decomposition:
+    """Return the decomposition of N(s, σ²), N(s′, σ²) and N(0, σ²) in cells, a lower end.
+
+    Parameters
+    ----------
+    sigma
+        The standard deviation σ of the noise.
+    z
+        The ends of cells, in units of σ, shape (N + 1,), ascending. Outputs in a cell, and in each
+        tail, are one component.
+    shifts
+        The shifts s and s′.
+    relation
+        The neighbouring relation that the decomposition is about.
+    """
+    (a, b, c), err = _masses_between(z, np.array([*shifts, 0.0]) / sigma)
+    return Decomposition(a, b, c, err, relation=relation)
+
+
+def opposite_pair(sigma: float, z: FloatArray, relation: Relation) -> Decomposition:
+    """Return the decomposition (N(1, σ²), N(−1, σ²), N(0, σ²)), with cells as its ends.
+
+    In ``outer``, the mass of a cell goes to three points: its two ends, and the point where the
+    tangents to the curve of likelihood ratios meet. Outputs beyond all cells reveal the input.
+
+    Parameters
+    ----------
+    sigma
+        The standard deviation σ of the noise.
+    z
+        The ends of cells, in units of σ, shape (N + 1,), ascending and symmetric about 0.
+    relation
+        The neighbouring relation that the decomposition is about.
+    """
+    shift = 1.0 / sigma
+    z = _narrow(z, shift)
+    (in_a, in_b, in_c), err = _masses_between(z, np.array([shift, -shift, 0.0]))
+    inner = Decomposition(in_a, in_b, in_c, err, relation=relation)
+    points = _points_between(z)
+    half = 0.5 * shift * np.diff(z)[:, None]
+    from_lower, to_upper = (np.sinh(0.5 * shift * x) for x in (points.step, points.rest))
+    mass = points.masses(0.0) / np.sinh(half) ** 2
+    lower, middle, upper = (
+        (mass * share).sum(axis=1)
+        for share in (to_upper**2, 2.0 * np.cosh(half) * from_lower * to_upper, from_lower**2)
+    )
+    nodes = np.append(lower, 0.0) + np.append(0.0, upper)
+    centres = 0.5 * (z[1:] + z[:-1])
+    places = np.concatenate([z, centres])
+    c = np.concatenate([nodes, middle / np.cosh(half[:, 0])])
+    a, b = (np.exp(sign * shift * places - 0.5 * shift**2) * c for sign in (1.0, -1.0))
+    c[z.size :] = middle
+    outer = Decomposition(
+        np.append(a, [in_a[0], in_a[-1], 0.0, 0.0, 0.0]),
+        np.append(b, [0.0, 0.0, in_b[0], in_b[-1], 0.0]),
+        np.append(c, [0.0, 0.0, 0.0, 0.0, in_c[0] + in_c[-1]]),
+        err,
+        relation=relation,
+    )
+    return replace(inner, inner=inner, outer=outer)
+
+
+def mixed(decomposition: Decomposition, share: Fraction) -> Decomposition:
+    """Return ((1 − ρ) c + ρ a, (1 − ρ) c + ρ b, c) for a share ρ, 0 < ρ ≤ 1.
+
+    It is what (a, b, c) is if the victim sends its report with probability ρ, and else one of c.
+    The masses of c must sum to 1.
+    """
+    if share == 1:
+        return decomposition
+    rest, part = float(1 - share), float(share)
+    a, b = (rest * decomposition.c + part * x for x in (decomposition.a, decomposition.b))
+    return Decomposition(
+        a,
+        b,
+        decomposition.c,
+        compounded(decomposition.rel_err, 4.0 * U),
+        decomposition.inner and mixed(decomposition.inner, share),
+        decomposition.outer and mixed(decomposition.outer, share),
+        relation=decomposition.relation,
+    )
+
+
+def _narrow(z: FloatArray, shift: float) -> FloatArray:
+    """Return the ends of cells with midpoints in those that are too wide for the quadrature."""
+    while True:
+        half = 0.5 * np.diff(z)
+        centre = np.abs(0.5 * (z[1:] + z[:-1])) + shift
+        is_wide = 4.6 * centre * half + 8.3 * half**2 + 8.1 * half * shift > LARGEST_EXPONENT
+        if not is_wide.any():
+            return z
+        z = np.sort(np.append(z, 0.5 * (z[1:] + z[:-1])[is_wide]))
+
+
+class _Points(NamedTuple):
+    """Points of the Gauss–Legendre rule in N cells that begin at ``start``, (N, 1).
+
+    ``step`` and ``rest`` are the distances from both ends of the cell, and ``weight`` is that of
+    the rule, (N, POINTS) each.
+    """
+
+    start: FloatArray
+    step: FloatArray
+    rest: FloatArray
+    weight: FloatArray
+
+    def masses(self, shift: float) -> FloatArray:
+        """Return the masses of N(shift, 1) that the points stand for, (N, POINTS)."""
+        x = self.start + self.step - shift
+        return np.asarray(np.exp(-0.5 * x * x) * self.weight / math.sqrt(2.0 * math.pi))
+
+
+def _points_between(z: FloatArray) -> _Points:
+    """Return the points of the cells between `z`."""
+    points, weights = np.polynomial.legendre.leggauss(POINTS)
+    half = 0.5 * np.diff(z)[:, None]
+    return _Points(z[:-1, None], half * (1.0 + points), half * (1.0 - points), half * weights)
+
+
+def _masses_between(z: FloatArray, shifts: FloatArray) -> tuple[FloatArray, float]:
+    """Return masses of N(shift, 1) below, in and above cells, (3, N + 2), and their relative error.
+
+    The cells are narrow enough for the quadrature.
+    """
+    from scipy.special import ndtr  # takes longer to load than most answers
+
+    rows, points = [], _points_between(z)
+    for shift in shifts.tolist():
+        tails = ndtr(np.array([z[0] - shift, shift - z[-1]]))
+        inside = points.masses(shift).sum(axis=1)
+        rows.append(np.concatenate([tails[:1], inside, tails[1:]]))
+    size = float(np.abs(z).max() + np.abs(shifts).max())
+    # An exponent errs by at most the size of z times the error of z and of the shift.
+    return np.array(rows), SUM_ERR + 16.0 * U * size * size + NDTR_ERR
 
 
 def tail_delta(sigma: float, loss: float) -> float:

@@ -191,8 +191,8 @@ class Laplace(_LaplaceNoise):
             "binary": "The best proven bound of laplace is for its inputs 0 and 1 only. For "
             "numbers between them ask for the domain interval, or round at random (rounded).",
             "rounded": self._caveat_on_steps,
-            "interval": "Over several rounds, and for eps0 above 10, it is the blanket that you "
-            "can claim; less if users round numbers at random (rounded) to 0, 1/2 or 1.",
+            "interval": "Over several rounds, and for eps0 above 10, you can claim only the "
+            "blanket; users who round numbers at random (rounded) to 0, 1/2 or 1 can claim less.",
         }[self.domain]
 
     @property
@@ -201,13 +201,13 @@ class Laplace(_LaplaceNoise):
         if self.steps == 1:
             return ""
         if self.steps == 2:
-            when, few = "For several linked reports, it is", "1 has"
+            when, fewer = "For several linked reports, you can claim", "1 has"
         else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
-            when = "Over several rounds, and for several linked reports, it may be"
-            few = "1 and, for separate reports, 2 have"
+            when = "Over several rounds, and for several linked reports, you may be able to claim"
+            fewer = "1 and, for separate reports, 2 have"
         return (
-            f"{when} the blanket that you can claim with steps {self.steps}; steps {few} a smaller "
-            "bound for all datasets."
+            f"{when} only the blanket with steps {self.steps}; steps {fewer} a smaller bound for "
+            "all datasets."
         )
 
     def dataset_pairs(self) -> dict[str, Decomposition]:

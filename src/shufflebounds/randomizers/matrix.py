@@ -259,6 +259,16 @@ class MatrixRandomizer(Randomizer):
         return tuple(self._labelled.crowd(kind) for kind in self._kinds or ())
 
     @property
+    def divided_rows(self) -> NDArray[np.float64]:
+        """``P`` with rows divided by their sums."""
+        return self._normalized
+
+    @property
+    def divided_err(self) -> float:
+        """The relative error of `divided_rows`, which covers ``P`` and the exact quotients."""
+        return self._rel_err
+
+    @property
     def by_matrix(self) -> None:
         """None: all pairs of inputs are examined already."""
         return None
@@ -289,6 +299,15 @@ class _ComputedMatrix(MatrixRandomizer):
     def _missing(self) -> float:
         """The largest distance of the sum of a row from 1, and the relative error of entries."""
         return super()._missing + POWER_ERR
+
+
+def as_matrix(mechanism: Randomizer) -> MatrixRandomizer:
+    """Return the randomizer of a mechanism's matrix; raise ValueError if it has none."""
+    if isinstance(mechanism, MatrixRandomizer):
+        return mechanism
+    if not callable(make := getattr(mechanism, "matrix", None)):
+        raise ValueError(f"{mechanism.label} has no matrix() of probabilities")
+    return _ComputedMatrix(np.asarray(make(), dtype=np.float64))
 
 
 def examined_matrix(mechanism: Randomizer, make: Callable[[], ArrayLike]) -> Randomizer | None:

@@ -15,7 +15,9 @@ from typing import ClassVar, NamedTuple
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation
+from shufflebounds.profiles.profile import Interval
 from shufflebounds.subjects.observation import REPORTS, Observation
 from shufflebounds.subjects.ratios import Ratios, ratios_of_reports
 
@@ -60,10 +62,11 @@ class Source:
     for all crowds if those are too many for several rounds.
 
     ``eps0`` is ε₀ of the message (natural log), None if there is none. Sources with one ``key`` are
-    equal.
+    equal. ``relative_work`` compares the work of the bound for all datasets with the usual one.
     """
 
     key: Hashable
+    relative_work: float = 1.0
     eps0: float | None = None
     blankets: Mapping[str, Decomposition]
     datasets: Mapping[str, Decomposition]
@@ -76,6 +79,33 @@ class Source:
     def is_given(self) -> bool:
         """Whether the pairs of datasets are the decompositions that cover all of them."""
         return list(self.blankets.values()) == list(self.datasets.values())
+
+    def own_interval(self, n: FloatArray, *, is_best: bool, is_composed: bool) -> Interval | None:
+        """Return what is known that does not follow from decompositions; by default None.
+
+        Parameters
+        ----------
+        n
+            P numbers of draws, shape (P,).
+        is_best
+            Whether to use costly upper bounds.
+        is_composed
+            Whether the draws are one of several rounds, for which few pairs of datasets are used.
+        """
+        return None
+
+    def users(self, draws: int) -> int:
+        """Return how many users provide cover for each other if there are so many draws."""
+        return draws
+
+    def members(self, draws: int) -> int:
+        """Return how many of so many draws are messages of users who may be the victim."""
+        return draws
+
+    @property
+    def has_datasets(self) -> bool:
+        """Whether pairs of datasets are known."""
+        return bool(self.datasets)
 
     def ratios(self) -> Ratios:
         """Return p, β and q: with an ε₀, p = q = e^{ε₀} and the β of its blankets."""
@@ -175,7 +205,7 @@ class Shuffle(NamedTuple):
 class Subject(ABC):
     """What users send in a round. A new subject defines `shuffles`; all else has a default.
 
-    ``eps0`` is ε₀ of all that a user sends in a round (natural log), or None.
+    ``eps0`` is ε₀ of everything a user sends in a round (natural log), or None.
     """
 
     eps0: float | None
@@ -203,13 +233,43 @@ class Subject(ABC):
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
         """Return the shuffles of a round of n users who follow the protocol."""
 
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
+        """Return the shuffles of so many rounds of n users; by default, each round is a new one.
+
+        Parameters
+        ----------
+        n
+            The number of users.
+        rounds
+            The number of rounds.
+        aim
+            What bounds are made for.
+
+        Returns
+        -------
+        sequence of Shuffle
+            The shuffles of all rounds.
+        """
+        return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
+
     @property
     def is_made_for_delta(self) -> bool:
         """Whether its bounds depend on the δ that they are made for; by default, none do."""
         return False
 
     def most_cells(self, rounds: int) -> int:
-        """Return the most cells that an answer may need; 0 if their number is not chosen."""
+        """Return the most cells that an answer may need; 0 if their number is not chosen.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds.
+
+        Returns
+        -------
+        int
+            The number of cells.
+        """
         return 0
 
     def original_epsilon(self, n: int, delta: float) -> float | None:

@@ -37,7 +37,7 @@ class Ratios:
 def ratios_of_reports(eps0: float, pairs: Iterable[Decomposition]) -> Ratios:
     """Return p = q = e^{ε₀} and the largest β of the pairs; without pairs, the largest possible β.
 
-    ``eps0`` is ε₀ of all that a user sends (natural log). Raises ValueError unless 0 < ε₀ ≤ 300.
+    ``eps0`` is ε₀ of everything a user sends (natural log). Raises ValueError unless 0 < ε₀ ≤ 300.
     """
     ratio = math.exp(validation.eps0(eps0)) * RATIOS_UP
     variations = [total_variation(pair) for pair in pairs]

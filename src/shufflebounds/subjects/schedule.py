@@ -64,13 +64,13 @@ class Schedule(Subject):
 
     def total(self, rounds: int) -> int:
         """See `Subject`."""
-        return rounds * sum(phase.times for phase in self.phases)
+        return rounds * sum(phase.subject.total(phase.times) for phase in self.phases)
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
         aim = aim._replace(rounds=self.total(aim.rounds))
         return [
-            shuffle._replace(times=shuffle.times * phase.times)
+            shuffle
             for phase in self.phases
-            for shuffle in phase.subject.shuffles(phase.n, aim)
+            for shuffle in phase.subject.shuffles_of(phase.n, phase.times, aim)
         ]

@@ -142,9 +142,9 @@ def test_subjects_name_their_relation():
     assert content_key(same) != content_key(BLANKET)
 
 
-@pytest.mark.parametrize("relation", ["zero-out", "", None, 1])
+@pytest.mark.parametrize("relation", ["zero out", "", None, 1])
 def test_unknown_relations_are_named(relation):
-    sentence = f"relation must be 'replace' or 'add or remove', got {relation!r}"
+    sentence = f"relation must be 'replace', 'add or remove' or 'zero-out', got {relation!r}"
     for make in (
         lambda: sb.Decomposition([1.0], [1.0], [1.0], relation=relation),
         lambda: from_profile(lambda eps: 0.0 * eps, relation=relation),

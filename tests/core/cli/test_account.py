@@ -3,6 +3,7 @@
 import csv
 import datetime
 import json
+import math
 import re
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_it_prints_the_total_the_shares_and_what_remains(asked):
     rows = [line.split() for line in text.splitlines()]
     (browser,) = (row for row in rows if row[:1] == ["browser"])
     assert browser[1:3] == ["2", "10000"]
+    assert browser[-1] == "0.02"
     (last,) = (row for row in rows if row[:2] == ["all", "reports"])
     assert last[2:] == ["4", outward(total().upper), "4"]
     (lower,) = (row for row in rows if row[:2] == ["lower", "bound"])
@@ -84,6 +86,12 @@ def test_the_object_has_every_number_and_the_question(asked):
     for name, row in found["reports"].items():
         assert row["alone"]["upper"] == shares.alone[name]
         assert row["without"]["upper"] == shares.without[name]
+    # 10 000 of 20 000 users answer, by randomized response of 10 values.
+    own, other = math.e / (math.e + 9), 1 / (math.e + 9)
+    variance = (own * (1 - own) + 9 * other * (1 - other)) / (own - other) ** 2 / 10 / 10_000
+    assert found["reports"]["browser"]["standard_error"] == pytest.approx(math.sqrt(variance))
+    part = sb.Duchi(0.5).error(10_000).standard_error
+    assert found["reports"]["crashes"]["standard_error"] == pytest.approx(part)
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_the_least_is_the_least_to_whatever_width(command, at, rtol):
             (*("rounds", *KRR10, "--eps0", "1"), *("--n", "10", "--eps", "0.1")),
             "blanket",
             (0, 0),
-            "Any claim that allows one round is false.",
+            "No round fits: a single round already exceeds the target.",
         ),
         (
             (*("eps0", *BINARY, "--n", "1e3"), *("--eps", "300")),
@@ -606,8 +606,7 @@ def test_protocols_are_explained_like_mechanisms():
     assert " ".join(protocols()[1:4]).replace(" ", ", ") in succeed("mechanisms").stdout
     for name in protocols():
         text = " ".join(succeed("mechanisms", name).stdout.split())
-        kind = "mechanism" if name == "any" else "protocol"
-        assert f"shufflebounds epsilon --{kind} {name}" in text
+        assert f"shufflebounds epsilon {name}" in text
         assert all(flag(parameter) in text for parameter in parameters(name))
         assert "Raises" not in text
         assert "``" not in text
@@ -707,20 +706,26 @@ def test_ways_to_write_a_mechanism(name, found):
 MISTAKES = """\
 epsilom: did you mean 'epsilon'
 epsilon --size 3: no such option '--size'; `
-epsilon krr: unexpected extra argument (krr); every option has a name, such as --mechanism
-epsilon no-mechanism: missing option '--mechanism'
-epsilon no-eps0: eps0 is missing
+epsilon krr: give one mechanism or protocol, got krr and krr
+epsilon no-mechanism krr blh: unexpected extra argument (blh); every option has a name
+epsilon no-mechanism: missing argument 'MECHANISM', such as krr
+epsilon no-eps0: missing option '--eps0', which KRR(k=10) needs.
 epsilon --mechanism rapor: did you mean rappor
-epsilon --mechanism x: is not one of NAMES
-epsilon --mechanism from_elsewhere --radius 3: is its package installed in this environment?
+epsilon --mechanism x: 'x' is not known; is its package installed here?
+epsilon no-mechanism --size=3 krr: no such option '--size'; `
+epsilon no-mechanism krr --values 3: no such option '--values'; did you mean --k?
+epsilon --dropout 10: from 0 to 1, got 10; for 10 % write 0.1.
+epsilon --dropout 10%: '10%' is not a number such as 0.1.
+risk no-delta --delta 0.1: no such option '--delta'; risk needs no delta;
+epsilon --mechanism from_elsewhere --radius 3: is its package installed here?
 epsilon --radius=3 --mechanism=krrr: 'krrr' is not known; did you mean krr?
 epsilon ALONE --protocol dum --radius 3: 'dum' is not known; did you mean dump?
-epsilon no-k: k is missing; krr needs: k
+epsilon no-k: Missing option '--k' of krr: number of values, at least 2.
 epsilon --domain-size 5: --k of krr is given twice; --k and --domain-size mean the same
 epsilon --mechanism laplace:
-    k is not a parameter of laplace; its parameters are: cells, domain, others, steps
+    --k is not an option of laplace; its own options: --cells, --domain, --others, --steps
 epsilon --also 5: '5' is not N:T
-epsilon --part 1: --part must be a share, a mechanism and its parameters
+epsilon --part 1: --part must be left out: joint and parallel have parts, not krr
 epsilon no-k --mechanism joint: Missing option '--part' of joint
 epsilon no-k --mechanism joint --part x: --part 'x': mechanism must be one of NAMES
 epsilon no-k --mechanism joint --part 0.5: --part must be a share, a mechanism
@@ -743,12 +748,12 @@ frobnicate no-mechanism no-k no-eps0 no-n no-delta:
     No such command 'frobnicate'. `shufflebounds -h` lists the commands.
 epsilon --mechanism olh: did you mean local_hash?
 delta no-delta --epsilon 0.4: No such option '--epsilon'; did you mean --eps?
-delta: No such option '--delta'; `root delta -h` lists the options.
+delta: No such option '--delta'; that is what this command finds;
 epsilon --k 1: k must be an integer from 2 to 9007199254740992, got 1
 epsilon --k 2.5: '2.5' is not a whole number
 epsilon no-k --mechanism laplace --others half: 'half' is not a number such as 0.5
 epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
-epsilon --rate 1.5: 0 <= rate <= 1, got 1.5
+epsilon --rate 1.5: '--rate': it must be from 0 to 1, got 1.5
 epsilon --colluding 100: colluding must be an integer from 0 to 99, got 100
 epsilon --n many: 'many' is not a whole number
 epsilon --n 0: n must be an integer from 1 to 1e15, got 0
@@ -757,14 +762,14 @@ epsilon --eps0 301 --k-joint 2: 0 < eps0 <= 300, got 301.0
 epsilon --delta 1e-400: '--delta': '1e-400' has more digits than a floating-point number keeps
 epsilon --delta 1e-99999999999999999999: the nearest one is 0.0
 delta no-delta --eps 1e400: the nearest one is inf
-epsilon --delta 1e-6%: '1e-6%' is not a number such as 0.5 or 1e-6.
+epsilon --delta 1e-6%: '1e-6%' is not a number such as 0.00000001.
 epsilon --delta 1: 1e-300 <= delta < 1, got 1.0
 eps0 no-eps0 --eps 301: 0 <= eps <= 300, got 301.0
 eps0 no-eps0 --delta 1e-20 --eps 0: delta must be larger for eps = 0.0
 epsilon --rounds 0: rounds must be an integer from 1 to 1000000, got 0
 curve no-n --rounds 3 --bound erlingsson: rounds must be left out for the bound erlingsson
 curve --x rounds --start 0.5 --stop 3: start must be an integer from 1 to 1000000, got 0.5
-rounds --eps 1 --rounds 3: no such option '--rounds'
+rounds --eps 1 --rounds 3: no such option '--rounds'; that is what this command finds;
 epsilon --k-joint 0: k_joint must be an integer from 1 to 100, got 0
 epsilon no-k --mechanism laplace --cells 5000 --k-joint 4: a joint of 4 reports
 curve no-n --start 10 --stop 9: stop must be
@@ -786,7 +791,7 @@ check --n 1 --eps 3.99999999999999999999:
 curve no-n --output x.pdf --plot x.pdf: --output and --plot must be two files, got 'x.pdf' twice
 curve no-n --plot x.gif: must end in .pdf or .png or .svg
 check: Missing option '--eps'
-risk no-delta --false-positives 1.5: 0 <= false_positives <= 1, got 1.5
+risk no-delta --false-positives 1.5: '--false-positives': it must be from 0 to 1, got 1.5
 renyi no-delta: Missing option '--order'
 choose ALONE --eps 1: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --numbers: give either --values or --numbers
@@ -795,19 +800,20 @@ choose ALONE --eps 1 --values 4 --dropout 1:
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports
 choose ALONE --eps 1 --values 4 --rounds 0: rounds must be an integer from 1 to 1000000
-epsilon ALONE --protocol dump --flip 0.2: domain_size is missing; dump needs: domain_size
+epsilon ALONE --protocol dump --flip 0.2: Missing option '--domain-size' of dump
 epsilon ALONE --protocol dump --domain-size 5 --k 3:
-    k is not a parameter of dump (did you mean domain_size?); its parameters are:
-epsilon ALONE --protocol binary_sum --eps0 1: binary sum has no eps0 to choose
-epsilon ALONE --protocol hierarchical_histogram --domain-size 8: eps0 is missing
+    --domain-size of dump is given twice; --k and --domain-size mean the same
+epsilon ALONE --protocol binary_sum --eps0 1:
+    --eps0 must be left out: --coin, --blankets set the noise of binary_sum
+epsilon ALONE --protocol hierarchical_histogram --domain-size 8: missing option '--eps0'
 epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
-    --protocol must be given in place of --mechanism
+    give one mechanism or protocol, got krr and binary_sum
 epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint and --rate must be left out
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
     flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:
     --claim needs reports that verify/verify.py defines
-epsilon ALONE --protocol binary: 'binary' is not known; did you mean binary_sum?
+epsilon ALONE --protocol binary_sun: 'binary_sun' is not known; did you mean binary_sum?
 """
 MISTAKES = MISTAKES.replace("ALONE", "no-mechanism no-k no-eps0")
 MISTAKES = MISTAKES.replace("NAMES", ", ".join(registry.mechanism_names()[:2]))
@@ -828,6 +834,25 @@ def test_a_mistake_ends_in_one_sentence(mistake):
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1
     assert message.lower() in result.stderr.lower()
+
+
+def test_an_unknown_mechanism_is_the_mistake_not_its_options():
+    result = run("epsilon", "subset_selection", "--k", 6, "--size", 2, *options(mechanism=None))
+    assert result.exit_code == 2
+    assert "'subset_selection' is not known; is its package installed here?" in result.stderr
+
+
+def test_a_mechanism_is_an_argument_or_an_option():
+    rest = ("--k", 10, "--eps0", 4, "--n", 1000, "--delta", 1e-3)
+    expected = answer("epsilon", "--mechanism", "krr", *rest)
+    for named in (("krr",), ("KRR",), ("-m", "krr"), ("--protocol", "krr")):
+        assert answer("epsilon", *named, *rest) == expected
+    assert answer("epsilon", *rest[:4], "krr", "-n", 1000, "--delta", 1e-3) == expected
+    dump = ("--domain-size", 4, "-n", 1000, "--delta", 0.1)
+    protocol = answer("epsilon", "--protocol", "dump", *dump)
+    assert answer("epsilon", "dump", *dump) == answer("epsilon", "-m", "dump", *dump) == protocol
+    assert protocol["protocol"] == "dump"
+    assert "Usage: " in run("epsilon").stderr
 
 
 def test_the_version_and_the_help():

@@ -53,7 +53,7 @@ def test_searches_warn_as_well(sought):
 def test_the_json_says_it_once():
     asked_ = (*SAMPLED, *asked("delta"), "--rounds", "2")
     notes = json.loads(succeed("delta", *asked_, "--json").stdout)["notes"]
-    assert sum(AGAIN in note and "threat-model.md" in note for note in notes) == 1
+    assert sum(AGAIN in note and "what-to-compose.md" in note for note in notes) == 1
 
 
 def test_further_rounds_are_rounds():

@@ -260,22 +260,20 @@ def test_a_mechanism_with_its_own_noise_is_compared():
     [
         (
             "--mechanism gaussian --sigma 3 --eps0 2",
-            "--eps0 must be left out: Gaussian, sigma = 3 has no eps0 to choose: its own options "
-            "(--sigma) set its noise",
+            "--eps0 must be left out: --sigma sets the noise of gaussian",
         ),
-        ("--mechanism krr --k 4", "--eps0 is missing: KRR(k=4) needs it"),
+        ("--mechanism krr --k 4", "Missing option '--eps0', which KRR(k=4) needs."),
         (
             "--mechanism gaussian --sigma 3 --versus 'krr k=4'",
-            "--eps0 is missing: KRR(k=4) needs it",
+            "Missing option '--eps0', which KRR(k=4) needs.",
         ),
         (
             "--mechanism krr --k 4 --x eps0 --n 1000 --versus 'gaussian sigma=3'",
-            "--x must not be eps0: Gaussian, sigma = 3 has no eps0 to choose: its own options "
-            "(--sigma) set its noise",
+            "--x must not be eps0: --sigma sets the noise of gaussian",
         ),
         (
             "--mechanism gaussian --sigma 3 --bound stronger_clone",
-            "--bound stronger_clone needs an eps0, and Gaussian, sigma = 3 (eps0 = none) has none",
+            "--bound stronger_clone needs an eps0, and Gaussian, sigma = 3 (no eps0) has none",
         ),
     ],
 )
@@ -287,12 +285,11 @@ def test_curves_say_which_mechanism_has_no_eps0(asked, sentence):
 def test_the_noise_of_a_mechanism_without_eps0_has_a_name():
     asked = ("eps0", "--n", 1000, "--eps", 1, "--delta", 1e-6)
     result = run(*asked, "--mechanism", "gaussian", "--sigma", 3)
-    assert result.stderr == (
-        "Error: Gaussian, sigma = 3 has no eps0 to choose: its own options (--sigma) set its "
-        "noise\n"
+    assert (
+        result.stderr == "Error: There is no eps0 to choose: --sigma sets the noise of gaussian\n"
     )
     result = run(*asked, "--protocol", "binary_sum")
-    assert "its own options (--coin, --blankets) set its noise" in result.stderr
+    assert "--coin, --blankets set the noise of binary_sum" in result.stderr
 
 
 def test_the_curve_of_any_mechanism_is_the_stronger_clone(monkeypatch):
@@ -498,7 +495,10 @@ def test_noise_names_the_option_on_epsilon():
         ("eps0 --eps0 5", "No such option '--eps0'; that is what this command finds; "),
         ("noise --n 5", "this command is about DP-SGD with random allocation alone; "),
         ("noise --step 5", "did you mean --steps?"),
-        ("check --mechanism krr --k 4 --n 9 --delta 0.1 --eps 1", "--eps0 is missing: KRR(k=4) ne"),
+        (
+            "check --mechanism krr --k 4 --n 9 --delta 0.1 --eps 1",
+            "Missing option '--eps0', which KRR(k=4) needs.",
+        ),
         ("curve --mechanism krr --k 4 --versus any", "any is not a mechanism; see --bound stro"),
         ("curve --mechanism krr --k 4 --versus 'krr k=2 eps0=1'", "it follows from --eps0"),
     ],
@@ -522,4 +522,4 @@ def test_descriptions_of_reports_are_refused_with_a_form(reports, sentence, tmp_
 
 
 def test_combinations_of_parts_are_listed():
-    assert "Of several parts, each of them a --part: joint, parallel" in printed("mechanisms")
+    assert "Combinations (one --part per component): joint, parallel" in printed("mechanisms")

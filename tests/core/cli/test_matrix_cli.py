@@ -131,7 +131,8 @@ def test_joint_and_rare_reports_of_a_matrix(options):
     text = succeed("delta", *options, "--k-joint", "2", "--n", "1", "--eps", "0.3").stdout
     assert text.startswith("2 x m.csv (eps0 = 1.79176 each), n = 1 user,")
     assert (
-        "Each of them has the eps0 of the matrix, all of them together 3.58352" in found["notes"][1]
+        "Each of them has the eps0 of the matrix; together they have eps0 = 3.58352"
+        in found["notes"][1]
     )
     rare, _ = alone(np.hstack([0.25 * ROWS, np.full((3, 1), 0.75)]), 0.3)
     found = answer("delta", *options, "--rate", "0.25", "--n", "1", "--eps", "0.3")
@@ -235,7 +236,7 @@ def test_what_no_eps0_bounds_is_answered_by_what_knows_the_mechanism(tmp_path):
     assert "Two datasets differ beyond all bounds at this order." in text
 
 
-OWN_EPS0 = "m.csv has no eps0 to choose: its own options (--file) set its noise"
+OWN_EPS0 = ": --file sets the noise of matrix"
 MISTAKES = [
     ("epsilon --n 9 --delta 0.1 --eps0 1", OWN_EPS0),
     ("curve --delta 0.1 --eps0 1", OWN_EPS0),
@@ -244,7 +245,7 @@ MISTAKES = [
         OWN_EPS0,
     ),
     ("eps0 --n 9 --delta 0.1 --eps 1", OWN_EPS0),
-    ("epsilon --n 9 --delta 0.1 --k 3", "k is not a parameter of matrix; its parameters are: file"),
+    ("epsilon --n 9 --delta 0.1 --k 3", "--k is not an option of matrix; its own options: --file"),
 ]
 
 

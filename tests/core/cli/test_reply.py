@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shufflebounds import cli
-from shufflebounds.cli.options import OUTPUT, PARAMETERS, QUESTION, SENT
+from shufflebounds.cli.options import COVER, OUTPUT, PARAMETERS, REQUIRED, SENT
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.tables import aligned, table_lines
 
@@ -49,10 +49,9 @@ def test_an_answer_is_the_numbers_and_what_may_be_claimed(name):
     _, claim, table, *hint = paragraphs
     assert claim.startswith("You can") or claim.endswith("remains.")
     assert "blanket" in re.sub(r"\s+", " ", table) or name == "risk"
-    assert hint in ([], ["Use --explain for what this rests on."])
+    assert hint in ([], ["Use --explain to see the assumptions."])
     explained = succeed(name, *QUESTIONS[name], "--explain").stdout
     assert "blanket: " in explained
-    assert "blanket  " in succeed(name, "-h").stdout.split("Rows of the answer")[1]
 
 
 @given(st.lists(st.floats(0.0, 1e6).map(lambda x: f"{x:.6g}"), min_size=1))
@@ -95,7 +94,7 @@ def test_a_table_is_broken_between_words():
 def test_warnings_are_printed_and_notes_wait_for_explain():
     reply = Reply(title="t", notes=["One. Two.", "Careful. More."], warnings=["Careful. More."])
     assert reply.lines(cli.reply.Output()) == [
-        *("t", "", "Careful.", "", "Use --explain for what this rests on.")
+        *("t", "", "Careful.", "", "Use --explain to see the assumptions.")
     ]
     explained = reply.lines(cli.reply.Output(explain=True))
     assert explained == ["t", "", "One. Two.", "", "Careful. More."]
@@ -143,12 +142,14 @@ def test_a_terminal_is_told_which_files_were_written(tmp_path):
 
 def test_help_is_grouped():
     text = succeed("epsilon", "-h").stdout
-    places = [text.index(f"\n{section}:\n") for section in (QUESTION, SENT, PARAMETERS, OUTPUT)]
+    places = [text.index(f"\n{section}:\n") for section in (REQUIRED, COVER, SENT, OUTPUT)]
     assert places == sorted(places)
     parts = [text[start:end] for start, end in zip(places, [*places[1:], None], strict=True)]
-    for flag, part in (("--delta", 0), ("--protocol", 1), ("--json", 3)):
+    for flag, part in (("--delta", 0), ("--dropout", 1), ("--k-joint", 2), ("--json", 3)):
         assert [f"  {flag} " in each for each in parts] == [i == part for i in range(4)]
-    assert all("Options:" not in succeed(name, "-h").stdout for name in cli.main.commands)
+    text = succeed("epsilon", "krr", "-h").stdout
+    places = [text.index(f"\n{part}") for part in (REQUIRED, f"{PARAMETERS} of krr:", COVER)]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(("eps", "is_noted"), [("0.2", True), ("2", False)])

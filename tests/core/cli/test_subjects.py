@@ -1,6 +1,7 @@
 """Who reports: shares that drop out, mechanisms of which only ε₀ is known, rounds that differ."""
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ from commands import answer, run, run_in_terminal
 import shufflebounds as sb
 from shufflebounds.cli.scenario import honest_users, registered_users
 from shufflebounds.curves import curve as curves
-from shufflebounds.curves.plotting import sheets
+from shufflebounds.curves.plotting import looks, sheets
 from shufflebounds.curves.storage import CurveName
 
 KRR = ("--mechanism", "krr", "--k", 4, "--eps0", 2)
@@ -56,7 +57,7 @@ def test_answers_are_for_those_who_report():
 def test_a_share_that_leaves_nobody_is_a_mistake(dropout):
     result = run("epsilon", *KRR, *DELTA, "--n", 100, "--dropout", dropout)
     assert result.exit_code == 2
-    assert "dropout must" in result.stderr
+    assert re.search("dropout(': it)? must", result.stderr)
 
 
 ANY = ("--mechanism", "any", "--eps0", 5)
@@ -176,11 +177,48 @@ def test_lines_of_several_mechanisms_are_called_like_them():
         curve = sb.curve(mechanism, "blanket", n=[1000, 4000], delta=1e-6)
         made.append(replace(curve, name=CurveName(name, "command line", "blanket")))
     [[view]] = sheets.of_computed(made, "").rows
-    assert [line.label for line, _ in view.lines] == [*names]
-    looks = [(line.look.color, line.look.marker) for line, _ in view.lines]
-    assert len({*looks}) == 3
+    assert [line.label for line, _ in view.lines] == ["4-RR", "BLH", "20-RR"]
+    first, blh, second = (line.look for line, _ in view.lines)
+    assert first.color == second.color != blh.color
+    assert first.dashes != second.dashes
+    assert first.marker != second.marker
     [[view]] = sheets.of_computed(made[:1], "").rows
     assert [line.label for line, _ in view.lines] == ["blanket"]
+
+
+def test_enclosures_that_are_too_wide_are_drawn_and_take_no_curve_with_them(tmp_path):
+    table, figure = tmp_path / "curves.csv", tmp_path / "curves.svg"
+    gaussian = ("--mechanism", "gaussian", "--sigma", 0.8, *DELTA, "--start", 1000, "--stop", 1e5)
+    bounds = ("--bound", "blanket", "--bound", "lower", "--points", 2)
+    result = run("curve", *gaussian, *bounds, "-o", table, "--plot", figure)
+    assert result.exit_code == 3
+    assert "is left empty" in result.stderr
+    frame = curves.read(table)
+    assert len(frame) == 4
+    assert frame["epsilon_upper"].isna().any()
+    picture = figure.read_text(encoding="utf-8")
+    for words in ("% wide", "blanket", "lower bound"):
+        assert f"<!-- {words}" in picture or words in picture
+
+
+def test_curves_are_written_whatever_prevents_their_picture(tmp_path, monkeypatch):
+    def refuse(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shufflebounds.curves.plotting.figures.draw", refuse)
+    table, picture = tmp_path / "curves.csv", tmp_path / "curves.svg"
+    for output in (("-o", table), ()):
+        result = run(*CURVE, "--bound", "blanket", *output, "--plot", picture)
+        assert result.exit_code == 2
+        assert "cannot write" in result.stderr
+        assert "checksum" in (table.read_text(encoding="utf-8") if output else result.stdout)
+
+
+def test_what_stands_for_the_blanket_looks_like_what_it_is():
+    """Of any mechanism, the stronger clone."""
+    assert looks.role("blanket", "stronger clone") == "stronger_clone"
+    assert looks.role("blanket", "blanket") == "blanket"
+    assert looks.role("lower", "a bound of mine") == "lower"
 
 
 def test_what_cannot_be_compared_is_a_mistake():

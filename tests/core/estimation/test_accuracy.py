@@ -28,6 +28,33 @@ PURE = {
 }
 
 
+@pytest.mark.parametrize("error", [0.003, 0.01, 0.3, 5.0])
+@pytest.mark.parametrize("k", [2, 5])
+def test_users_for_an_error_follow_from_the_matrix(k, error):
+    """The variance of a report is known of every value; it is summed over all of them."""
+    eps0 = 1.0
+    own, other = math.exp(eps0) / (math.exp(eps0) + k - 1), 1.0 / (math.exp(eps0) + k - 1)
+    total = own * (1.0 - own) + (k - 1) * other * (1.0 - other)
+    exact = total / (own - other) ** 2 / k / error**2
+    assert sb.KRR(k, eps0).users_for_error(error) == max(1, math.ceil(exact))
+
+
+def test_users_for_an_error_are_those_of_the_worst_part():
+    R, S = sb.KRR(5, 1.0), sb.KRR(2, 0.3)
+    alone = [x.users_for_error(0.01) for x in (R, S)]
+    assert sb.Joint([R, S]).users_for_error(0.01) == max(alone)
+    sampled = sb.Subsampled(R, 0.1)
+    users = sampled.users_for_error(0.01)
+    assert users > 9.9 * alone[0]
+    assert sampled.error(users).standard_error <= 0.01 < sampled.error(users - 1).standard_error
+
+
+@pytest.mark.parametrize("error", [0.0, -1.0, math.nan, math.inf, "1%", 1e-9])
+def test_an_error_that_no_number_of_users_has_is_refused(error):
+    with pytest.raises(ValueError, match=r"error must be"):
+        sb.KRR(5, 1.0).users_for_error(error)
+
+
 def variances(matrix, scores):
     """Of the mean score of value v where the user holds x, by the matrix; shape (v, x)."""
     return scores**2 @ matrix.T - (scores @ matrix.T) ** 2

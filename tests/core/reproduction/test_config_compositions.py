@@ -73,7 +73,16 @@ MISTAKES = """\
 - figures cdf regimes = [low]
     figures.cdf: regimes is only for figures of curves, and this is one of a table
 - figures one ratio = {curve: lower}
-    figures.one: ratio.experiment must be given where a figure has a single experiment
+    passes
+- figures one holds = [upper <]
+    figures.one: 'upper <' is not a condition such as 'best < blanket'
+- figures one holds = [upper]
+    figures.one: 'upper' is not a condition; it must compare names and numbers by <, <=, >, >=, ==
+    or !=, joined by 'and', with + - * / and lower, upper, first, last, smallest, largest, rises,
+    falls
+- figures one holds = [uper < 1]
+    figures.one: holds: 'uper < 1': curve is 'uper' (did you mean upper?); it must be one of
+    krr10.upper, upper
 - figures one ratio = {experiment: some, curve: lower}
     figures.one draws curve lower, which experiments.some does not compute; it computes upper
 - claims improvment = [fig]

@@ -272,8 +272,8 @@ class ReferenceEntry(Entry):
 
     experiment: str | None = Field(
         default=None,
-        description="A name from `experiments`; left out only in a grid of several, where it is "
-        "each row's own.",
+        description="A name from `experiments`; if left out, each curve is divided by that of its "
+        "own experiment.",
     )
     curve: str = Field(description="A name from `curves`.")
     label: Text | None = Field(
@@ -310,6 +310,12 @@ class FigureEntry(Entry):
     caption: Caption = Field(
         description="What stands below the figure. {delta}, {n}, {eps0} and other settings in "
         "braces stand for their values."
+    )
+    holds: Listed[Text] = Field(
+        default=(),
+        description="What the title says, as conditions on the curves or on the columns of the "
+        "table, such as `best < blanket where n >= 1000`. They are checked when the figure is "
+        "drawn, and a title that is not true says so.",
     )
     regimes: Listed[str] | None = Field(default=None, description="Names from `regimes`.")
     experiments: Listed[str] | None = Field(
@@ -368,10 +374,10 @@ class FigureEntry(Entry):
     @model_validator(mode="after")
     def _check_ratio(self) -> Self:
         """Each of several experiments has its own divisor."""
-        if self.ratio is not None and self.is_grid != (self.ratio.experiment is None):
-            what = "left out" if self.is_grid else "given"
-            where = "several experiments" if self.is_grid else "a single experiment"
-            raise ValueError(f"ratio.experiment must be {what} where a figure has {where}")
+        if self.is_grid and self.ratio is not None and self.ratio.experiment is not None:
+            raise ValueError(
+                "ratio.experiment must be left out where a figure has several experiments"
+            )
         return self
 
     @property
@@ -393,7 +399,8 @@ class FigureEntry(Entry):
                 yield experiment, curve
         if self.ratio is not None:
             own = self.ratio.experiment
-            for experiment in (self.experiments or ()) if own is None else [own]:
+            shown = [*(self.experiments or ()), *(line.experiment for line in self.lines or ())]
+            for experiment in dict.fromkeys(shown) if own is None else [own]:
                 yield experiment, self.ratio.curve
 
 

@@ -12,7 +12,7 @@ import gzip
 import html
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,10 +25,13 @@ from matplotlib.markers import MarkerStyle
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
 from shufflebounds.curves.plotting.figures import figure
-from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
-from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.curves.plotting.names import (
+    place_of_end,
+    spread,
+    with_arrow,
+)
+from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View, height, shown_names
 from shufflebounds.curves.plotting.texts import join_relations, number, plain, three_digits, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
@@ -41,6 +44,8 @@ MAP_TITLE_WIDTH = 30
 NAME_WIDTH = 20
 NAME_PIXELS = 13
 NAME_GAP = 6
+# Width of a piece of a line before its name.
+SAMPLE_WIDTH = 24
 # Longest name along an axis, in pixels.
 MAX_NAME_WIDTH = 170
 # Pixels of an inch, and of a point.
@@ -179,7 +184,9 @@ def _panel(
     def by_curve(channel: Any, part: str) -> Any:
         values = [style[part] for style in styles.values()]
         scale = alt.Scale(type="ordinal", domain=list(styles), range=values)
-        return channel("curve:O", scale=scale, legend=None)
+        # Vega-Lite warns of widths of names without an order, and of shapes of those with one.
+        kind = "N" if channel is alt.Shape else "O"
+        return channel(f"curve:{kind}", scale=scale, legend=None)
 
     color = by_curve(alt.Color, "color")
     base = (
@@ -214,18 +221,7 @@ def _panel(
         .encode(color=color, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
         .add_params(near)
     )
-    names = (
-        alt.Chart(alt.NamedData(f"names_{i}"))
-        .transform_filter("indexof(hidden, datum.curve) < 0")
-        .mark_text(aria=False, align="left", dx=NAME_GAP, lineBreak="\n", tooltip=None)
-        .encode(
-            x=alt.value("width"),
-            y=alt.Y("place:Q", scale=None, axis=None),
-            text="text:N",
-            color=color,
-        )
-    )
-    layers = [lines, markers, hovered, names]
+    layers = [lines, markers, hovered, *_names(i, by_curve)]
     if view.is_ratio:
         layers.insert(0, alt.Chart().mark_rule(aria=False, color=UNIT).encode(y=alt.datum(1.0)))
     if view.band:
@@ -234,6 +230,38 @@ def _panel(
         )
         layers.insert(0, band.encode(y=bottom, y2="top:Q"))
     return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view, sheet))
+
+
+def _names(i: int, by_curve: Callable[[Any, str], Any]) -> list[alt.Chart]:
+    """Return the names beside panel i, each behind a piece of its line with its marker."""
+    beside = (
+        alt.Chart(alt.NamedData(f"names_{i}"))
+        .transform_filter("indexof(hidden, datum.curve) < 0")
+        .encode(x=alt.value("width"), y=alt.Y("place:Q", scale=None, axis=None))
+    )
+    color = by_curve(alt.Color, "color")
+    start, end = NAME_GAP, NAME_GAP + SAMPLE_WIDTH
+    samples = beside.mark_rule(aria=False, xOffset=start, x2Offset=end, tooltip=None).encode(
+        x2=alt.value("width"),
+        color=color,
+        strokeDash=by_curve(alt.StrokeDash, "dashes"),
+        strokeWidth=by_curve(alt.StrokeWidth, "width"),
+    )
+    markers = (
+        beside.mark_point(
+            aria=False, opacity=1.0, size=40.0, xOffset=0.5 * (start + end), tooltip=None
+        )
+        .transform_filter("datum.is_marked")
+        .encode(
+            fill=by_curve(alt.Fill, "fill"),
+            stroke=by_curve(alt.Stroke, "color"),
+            shape=by_curve(alt.Shape, "outline"),
+        )
+    )
+    texts = beside.mark_text(
+        aria=False, align="left", dx=end + NAME_GAP, lineBreak="\n", tooltip=None
+    ).encode(text="text:N", color=color)
+    return [samples, markers, texts]
 
 
 def _shown_y(view: View, row: Sequence[View], sheet: Sheet) -> FloatArray:
@@ -262,26 +290,27 @@ def _name_places(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict
 
     Lines that no panel of its row shows have none.
     """
-    visible = {line.label for view in row for line, curve in view.lines if view.shows(curve)} - {""}
     shown_y = _shown_y(view, row, sheet)
     limits = float(shown_y.min()), float(shown_y.max())
     # Of lines that share a name, the first.
-    lines = {
-        line.label: (curve, name)
-        for line, curve, name in reversed(list(lines_with_names(view)))
-        if line.label in visible
+    every = {
+        line.label: (line, curve, name) for line, curve, name in [*lines_with_names(view)][::-1]
     }
-    ends = [place_of_end(curve.y, limits, is_log=view.y_log) for curve, _ in lines.values()]
+    others = [other for other in row if other is not view]
+    shown = shown_names([*others, view], is_log=view.y_log)
+    lines = {name: every[label] for label, name in shown.items()}
+    ends = [place_of_end(curve.y, limits, is_log=view.y_log) for _, curve, _ in lines.values()]
     texts = [
         wrapped(with_arrow(plain(label), place), NAME_WIDTH)
         for label, place in zip(lines, ends, strict=True)
     ]
     breaks = np.array([text.count("\n") for text in texts])
-    shares = spread(np.array(ends), NAME_PIXELS * (1.0 + breaks) / PANEL_HEIGHT)
+    shares = spread(np.array(ends), NAME_PIXELS * (1.0 + breaks) / PANEL_HEIGHT, above=0.0)
     # The place of the first of several lines.
     places = PANEL_HEIGHT * (1.0 - shares) - 0.5 * NAME_PIXELS * breaks
-    for (_, name), text, place in zip(lines.values(), texts, places.tolist(), strict=True):
-        yield {"curve": name, "text": text, "place": round(place, 1)}
+    for (line, _, name), text, place in zip(lines.values(), texts, places.tolist(), strict=True):
+        entry = {"curve": name, "text": text, "place": round(place, 1)}
+        yield {**entry, "is_marked": True} if line.look.marker else entry
 
 
 def _scale(is_log: bool) -> alt.Scale:
@@ -299,18 +328,13 @@ def _visible(view: View, values: FloatArray) -> list[float | None]:
     ]
 
 
-def _layer(entry: tuple[Line, Drawn, str]) -> tuple[bool, float]:
-    line, curve, _ = entry
-    return curve.kind != "lower", -line.look.width
-
-
 def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
     """Yield the points of all lines of a panel, since later ones lie over them as in print.
 
     Those of the lower end of a band have its edges as ``bottom`` and ``top``.
     """
     edges = [_visible(view, edge) for edge in view.band_edges()] if view.band else []
-    for line, curve, name in sorted(lines_with_names(view), key=_layer):
+    for line, curve, name in sorted(lines_with_names(view), key=lambda entry: height(*entry[:2])):
         step = max(1, curve.x.size // MARKERS)
         is_lowest = view.band is not None and curve is view.band[0]
         bottoms, tops = edges if is_lowest else [[None] * curve.x.size] * 2
@@ -356,7 +380,15 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
     columns, rows = list(map(plain, view.x_ticks)), list(map(plain, view.y_ticks))
-    x_title = [plain(sheet.x_label), *wrapped(plain(sheet.numbers), MAP_TITLE_WIDTH).split("\n")]
+    x_title = [
+        plain(sheet.x_label),
+        *(
+            line
+            for text in (sheet.numbers, sheet.letters)
+            if text
+            for line in wrapped(plain(text), MAP_TITLE_WIDTH).split("\n")
+        ),
+    ]
     base = alt.Chart().encode(
         x=alt.X("x:N", title=x_title, sort=columns, axis=WORDS),
         y=alt.Y("curve:N", title=plain(view.y_label) or None, sort=rows[::-1]),

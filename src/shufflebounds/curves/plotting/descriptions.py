@@ -6,11 +6,11 @@ All of them are made of the configuration's values and of what is drawn.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shufflebounds.curves.plotting.layout import Line
+from shufflebounds.curves.plotting.layout import USUAL_PRINT, Line, Print
 from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
 from shufflebounds.curves.plotting.texts import plain, three_digits
 
@@ -110,14 +110,25 @@ def panel_text(view: View, title: str) -> str:
     return f"{title}, {view.y_label} at the right end: {'; '.join(ends)}."
 
 
-def markdown(sheet: Sheet, caption: str) -> str:
-    """Return the title, the caption and the alternative text."""
+def markdown(sheet: Sheet, caption: str, checks: Sequence[str] = ()) -> str:
+    """Return the title, the caption, the alternative text, and the checks of the title."""
+    checked = f"\n\nThe title was checked: {'; '.join(checks)}." if checks else ""
     source = f"{plain(sheet.source)}\n\n" if sheet.source else ""
-    return f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}\n"
+    text = f"{source}**{plain(sheet.title)}.** {caption}\n\nAlt text: {alternative_text(sheet)}"
+    return f"{text}{checked}\n"
 
 
-def latex(sheet: Sheet, caption: str) -> str:
-    r"""Return title, caption and alt text as ``\caption`` and as ACM's command ``\Description``."""
+def latex(sheet: Sheet, caption: str, style: Print = USUAL_PRINT) -> str:
+    r"""Return title, caption and alt text as ``\caption`` and as ACM's command ``\Description``.
+
+    A comment says how wide the figure is, and whether it is for one column or for two.
+    """
     title = latex_text(plain(sheet.title))
     alternative = latex_text(alternative_text(sheet))
-    return f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"
+    is_wide = len(sheet.rows[0]) > 1
+    width = style.page_width if is_wide else style.column_width
+    place = "two columns, as figure*" if is_wide else "one column"
+    return (
+        f"\\caption{{{title}. {latex_text(caption)}}}\n\\Description{{{alternative}}}\n"
+        f"% {width:g} in wide, for {place}\n"
+    )

@@ -31,8 +31,19 @@ from shufflebounds.core import validation
 from shufflebounds.curves.files import write_bytes
 from shufflebounds.curves.plotting.layout import USUAL_PRINT, Print
 from shufflebounds.curves.plotting.looks import BAND, GRID, INK, MAP_COLOR, MAP_START, UNIT, Look
-from shufflebounds.curves.plotting.names import place_of_end, spread, with_arrow
-from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View
+from shufflebounds.curves.plotting.names import (
+    place_of_end,
+    spread,
+    with_arrow,
+)
+from shufflebounds.curves.plotting.sheets import (
+    Drawn,
+    FloatArray,
+    Sheet,
+    View,
+    height,
+    shown_names,
+)
 from shufflebounds.curves.plotting.texts import number, plain, three_digits, typeset, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
@@ -47,8 +58,8 @@ CELL_HEIGHT = 0.2
 # Sizes of type in points.
 FONT_SIZE = 8.0
 SMALL_FONT_SIZE = 7.0
-# Height in inches of what stands above and below a map.
-MAP_EDGE = 0.8
+# Height in inches of a line of text with what stands around it.
+LINE_HEIGHT = 0.15
 # Height of a row of boxes of a diagram in inches, and the width of a box.
 BOX_ROW_HEIGHT = 0.85
 BOX_WIDTH = 1.25
@@ -69,6 +80,8 @@ SHORT_NAME = 20
 NAME_HEIGHT = 1.3 * SMALL_FONT_SIZE
 # Points between a panel, or the names above it, and its title.
 TITLE_PAD = 6.0
+# Opacity of what is between both ends of a wide enclosure.
+SHADE = 0.25
 # Colours of a PNG file: lines and their edges need no more.
 PNG_COLORS = 128
 
@@ -191,7 +204,10 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
     has_lines = not (sheet.is_map or sheet.is_diagram)
     keys = _keys(sheet) if is_column and has_lines else {}
     key_height = sum(map(len, keys.values())) * NAME_HEIGHT / 72.0
-    fig = Figure((width, len(sheet.rows) * row_height + key_height), layout="constrained")
+    # Rows of a map are as high as their numbers, however much stands above and below.
+    text_height = _text_height(sheet, titled, width) if sheet.is_map else 0.0
+    height_ = len(sheet.rows) * row_height + key_height + text_height
+    fig = Figure((width, height_), layout="constrained")
     # Texts are measured alike, whatever backend a user has.
     FigureCanvasAgg(fig)
     grid = fig.subplots(
@@ -201,7 +217,7 @@ def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
         sharex=False if sheet.is_map else "col",
         sharey="row" if sheet.has_shared_rows else False,
     )
-    label_height = row_height - (MAP_EDGE if sheet.is_map else PANEL_EDGE)
+    label_height = row_height - PANEL_EDGE
     room = width - (0.5 if sheet.is_map or is_column else LABEL_WIDTH + 0.5)
     for i, (axes, views) in enumerate(zip(grid, sheet.rows, strict=True)):
         pad = TITLE_PAD + len(keys.get(i, [])) * NAME_HEIGHT
@@ -233,13 +249,25 @@ def _x_label(sheet: Sheet, width: float) -> str:
     return sheet.x_label + (_key(sheet, width) if sheet.is_map else "")
 
 
+def _heading(sheet: Sheet, titled: bool, width: float) -> tuple[str, str]:
+    """Return what stands above the panels: what all of them share, and the title; broken."""
+    heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
+    return heading, _broken(sheet.title, TITLE_SHARE * width) if titled else ""
+
+
+def _text_height(sheet: Sheet, titled: bool, width: float) -> float:
+    """Return the height in inches of all text above and below the panels, about."""
+    texts = [*_heading(sheet, titled, width), _x_label(sheet, width)]
+    lines = sum(text.count("\n") + 1 for text in texts if text)
+    return LINE_HEIGHT * (lines + 1)
+
+
 def _write_heading(fig: Figure, sheet: Sheet, titled: bool, width: float) -> None:
     """Write the title of a figure, below what all panels share, or only the latter."""
-    heading = _broken(sheet.heading if titled else ", ".join(sheet.common), width)
+    heading, title = _heading(sheet, titled, width)
     if titled:
         room = "\n" * (heading.count("\n") + 1) if heading else ""
-        title = typeset(room + _broken(sheet.title, TITLE_SHARE * width))
-        fig.suptitle(title, x=0.01, ha="left")
+        fig.suptitle(typeset(room + title), x=0.01, ha="left")
         fig.text(0.01, 0.995, typeset(heading), va="top", fontsize=SMALL_FONT_SIZE)
     elif heading:
         fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
@@ -250,7 +278,8 @@ def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
     width = style.page_width if len(sheet.rows[0]) > 1 else style.column_width
     first = sheet.views[0]
     if sheet.is_map:
-        return width, len(first.y_ticks) * CELL_HEIGHT + MAP_EDGE
+        lines = max(name.count("\n") + 1 for name in first.x_ticks)
+        return width, len(first.y_ticks) * CELL_HEIGHT + PANEL_EDGE + lines * LINE_HEIGHT
     if sheet.is_diagram:
         return width, (max(box.y for box in first.boxes) + 1.0) * BOX_ROW_HEIGHT
     return width, PANEL_HEIGHT if len(sheet.rows) > 1 else LONE_PANEL_HEIGHT
@@ -318,23 +347,32 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
     if view.band:
         ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
+        _shade(ax, view, curve, line.look.color)
         ax.plot(
             curve.x,
             curve.y,
             label=line.label,
             markevery=max(1, curve.x.size // MARKERS),
-            zorder=(1.0 if curve.kind == "lower" else 3.0)
-            + 1.0 / line.look.width
-            + 2.0 * line.look.is_hollow,
+            zorder=height(line, curve),
             **line_style(line.look),
             **marker_style(line.look),
         )
     if view.is_ratio:
         ax.axhline(1.0, color=UNIT, linewidth=0.8, zorder=0.9)
+    for y in view.least_y():
+        ax.axhline(y, alpha=0.0)
     if view.x_limits:
         ax.set_xlim(view.x_limits)
     if view.y_limits:
         ax.set_ylim(view.y_limits)
+
+
+def _shade(ax: Axes, view: View, curve: Drawn, color: str) -> None:
+    """Shade the enclosures of a curve if they are visibly wide; the axis makes no room for them."""
+    if ends := view.wide_ends(curve):
+        limits = ax.dataLim.frozen()
+        ax.fill_between(curve.x, *ends, color=color, alpha=SHADE, linewidth=0.0, zorder=0.8)
+        ax.dataLim.set(limits)
 
 
 def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool = False) -> None:
@@ -347,33 +385,36 @@ def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value) + "×" * is_ratio))
 
 
-def _keys(sheet: Sheet) -> dict[int, list[list[str]]]:
-    """Return the names of lines above each panel of a column, in lines of one or two.
+def _keys(sheet: Sheet) -> dict[int, list[list[tuple[str, str]]]]:
+    """Return labels and names of lines above each panel of a column, in lines of one or two.
 
     A panel has those that no panel above it has, in the order of the lines' ends from above.
     """
-    keys: dict[int, list[list[str]]] = {}
-    named: set[str] = {""}
+    keys: dict[int, list[list[tuple[str, str]]]] = {}
+    named: set[str] = set()
     for i, [view] in enumerate(sheet.rows):
+        views = [row[0] for row in sheet.rows if not row[0].is_ratio or view.is_ratio]
+        shown = shown_names([*views, view], is_log=view.y_log)
         ends = {line.label: _last(curve) for line, curve in view.lines[::-1] if view.shows(curve)}
-        names = sorted(ends.keys() - named, key=lambda label: -ends[label])
-        named.update(names)
-        columns = 2 if max(map(len, map(plain, names)), default=0) <= SHORT_NAME else 1
+        names = [(label, name) for label, name in shown.items() if label in ends.keys() - named]
+        names = sorted(names[::-1], key=lambda name: -float(f"{ends[name[0]]:.3g}"))
+        named |= ends.keys()
+        columns = 2 if max((len(plain(name)) for _, name in names), default=0) <= SHORT_NAME else 1
         if names:
             keys[i] = [names[k : k + columns] for k in range(0, len(names), columns)]
     return keys
 
 
-def _write_key(ax: Axes, key: Sequence[Sequence[str]]) -> None:
+def _write_key(ax: Axes, key: Sequence[Sequence[tuple[str, str]]]) -> None:
     """Write the names of lines, as `_keys` has them, between a panel and its title."""
     handles = {str(line.get_label()): line for line in ax.get_lines()}
     # Legends are filled by columns.
     names = [row[k] for k in range(len(key[0])) for row in key if k < len(row)]
     ax.legend(
-        [handles[name] for name in names],
-        list(map(typeset, names)),
+        [handles[label] for label, _ in names],
+        [typeset(name) for _, name in names],
         ncols=len(key[0]),
-        labelcolor=[handles[name].get_color() for name in names],
+        labelcolor=[handles[label].get_color() for label, _ in names],
         fontsize=SMALL_FONT_SIZE,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -417,20 +458,19 @@ def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
         "transform": blended_transform_factory(inches + edge, ax.transAxes),
         "clip_on": False,
     }
-    visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
     is_log, limits = ax.get_yscale() == "log", ax.get_ylim()
-    names: dict[str, tuple[Text, Line2D, float]] = {}
-    for line, curve in views[-1].lines:
-        if not line.label or line.label not in visible or line.label in names:
-            continue
+    names = []
+    lines = {line.label: (line, curve) for line, curve in views[-1].lines[::-1]}
+    for label, shown in shown_names(views, is_log=is_log).items():
+        line, curve = lines[label]
         look = {**line_style(line.look), **marker_style(line.look), "markevery": [1]}
         [sample] = ax.plot(SAMPLE, [0.5] * 3, scalex=False, scaley=False, **look, **place)
         leaves_at = place_of_end(curve.y, limits, is_log=is_log)
-        label = typeset(_broken(with_arrow(line.label, leaves_at), LABEL_WIDTH))
-        name = ax.text(NAME_START, 0.5, label, va="center", color=line.look.color, **place)
+        text = typeset(_broken(with_arrow(shown, leaves_at), LABEL_WIDTH))
+        name = ax.text(NAME_START, 0.5, text, va="center", color=line.look.color, **place)
         name.set_fontsize(SMALL_FONT_SIZE)
-        names[line.label] = name, sample, leaves_at
-    return list(names.values())
+        names.append((name, sample, leaves_at))
+    return names
 
 
 def _last(curve: Drawn) -> float:
@@ -522,6 +562,5 @@ def _map(ax: Axes, view: View, norm: LogNorm) -> None:
 
 def _key(sheet: Sheet, width: float) -> str:
     """Return what the numbers and the letters of maps stand for, in lines below the axis."""
-    labels = dict.fromkeys(line.label for view in sheet.views for line, _ in view.lines)
-    letters = "; ".join(f"{label[0]}: {label}" for label in labels if label)
-    return "".join(f"\n{_broken(text, width)}" for text in (sheet.numbers, letters) if text)
+    texts = filter(None, (sheet.numbers, sheet.letters))
+    return "".join(f"\n{_broken(text, width)}" for text in texts)

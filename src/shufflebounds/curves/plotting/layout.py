@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from shufflebounds.curves.plotting.looks import Look
@@ -54,13 +54,20 @@ class Panel:
     """Lines; ``subject`` names the mechanism, ``setting`` says what is fixed, one by one.
 
     Where the lines name their mechanisms, ``subject`` is empty, or the bound of all of them.
-    ``divisor`` is the curve that all others are divided by, if any.
+    ``divisor`` is the curve that all others are divided by, if any; without an experiment, each is
+    divided by that curve of its own.
     """
 
     subject: str
     setting: tuple[str, ...]
     lines: tuple[Line, ...]
     divisor: CurveName | None = None
+
+    def divisor_of(self, line: Line) -> CurveName | None:
+        """Return the curve that a line is divided by, if any."""
+        if self.divisor is None or self.divisor.experiment:
+            return self.divisor
+        return replace(self.divisor, experiment=line.curve.experiment)
 
 
 @dataclass(frozen=True)
@@ -129,8 +136,11 @@ class Layout:
     @property
     def curves(self) -> tuple[CurveName, ...]:
         """Every curve that is needed, once."""
-        divisors = (panel.divisor for row in self.panels for panel in row if panel.divisor)
-        return tuple(dict.fromkeys([*(line.curve for line in self.lines), *divisors]))
+        divisors = (
+            panel.divisor_of(line) for row in self.panels for panel in row for line in panel.lines
+        )
+        needed = [*(line.curve for line in self.lines), *filter(None, divisors)]
+        return tuple(dict.fromkeys(needed))
 
     @cached_property
     def digest(self) -> str:

@@ -6,6 +6,7 @@ marker of its own. `line_look` says which of them a line shows. No other module 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from shufflebounds.bounds.base import Kind
@@ -191,18 +192,34 @@ def line_look(bound: str, mechanism: str = "", variant: int = 0) -> Look:
     return look
 
 
-def distinct_look(look: Look, variant: int, *, has_dashes: bool) -> Look:
-    """Return the look of a `variant` with a colour and, if these are free, dashes of its own.
+def role(bound: str, label: str) -> str:
+    """Return the name of the bound that a line looks like: that of its label, if there is one.
 
-    Figures of papers do without: their lines are told apart by markers, so that a colour stands for
-    a family of mechanisms and dashes stand for a bound in all of them.
+    Where a mechanism has no blanket, the stronger clone stands in its place.
     """
-    if not variant or look.is_hollow:
+    names = (name for name, known in BOUNDS.items() if known.label == label)
+    return bound if BOUNDS[bound].label == label else next(names, bound)
+
+
+def computed_look(bound: str, mechanism: str = "") -> Look:
+    """Return the look of a line as `line_look` does; lower bounds are black in all of them."""
+    look = line_look(bound, mechanism)
+    is_lower = BOUNDS[bound].kind is Kind.LOWER
+    return replace(look, color=bound_look(bound).color) if is_lower else look
+
+
+def unused_look(look: Look, used: Collection[Look], *, has_dashes: bool) -> Look:
+    """Return a look with a marker and, if these are free, dashes that no look that is used has.
+
+    Its colour stands for a family of mechanisms, or for a bound. The looks that are used have a
+    width of 0.
+    """
+    if look.is_hollow or replace(look, width=0.0) not in used:
         return look
-    colors = [color for color in _VARIANT_COLORS if color != look.color]
-    dashes = [dashes for dashes in _VARIANT_DASHES if dashes != look.dashes]
-    return replace(
-        look,
-        color=colors[(variant - 1) % len(colors)],
-        dashes=dashes[(variant - 1) % len(dashes)] if has_dashes else look.dashes,
-    )
+    markers = [marker for marker in _VARIANTS if marker != look.marker]
+    dashes = [dashes for dashes in _VARIANT_DASHES if dashes != look.dashes] if has_dashes else []
+    looks = [
+        replace(look, marker=marker, dashes=dashes[i % len(dashes)] if dashes else look.dashes)
+        for i, marker in enumerate(markers)
+    ]
+    return next((other for other in looks if replace(other, width=0.0) not in used), looks[-1])

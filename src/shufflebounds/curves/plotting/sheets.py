@@ -8,9 +8,8 @@ of maps.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from string import ascii_lowercase
 from typing import Literal
@@ -20,10 +19,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shufflebounds.bounds.base import Kind
-from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.enclosure import Enclosure, outward
 from shufflebounds.curves.curve import Curve
 from shufflebounds.curves.plotting.layout import Layout, Line, Panel
-from shufflebounds.curves.plotting.looks import Look, distinct_look, line_look, unproven
+from shufflebounds.curves.plotting.looks import (
+    Look,
+    computed_look,
+    line_look,
+    role,
+    unproven,
+    unused_look,
+)
+from shufflebounds.curves.plotting.names import mean_height
 from shufflebounds.curves.plotting.texts import equations, number
 from shufflebounds.curves.storage import CurveName
 
@@ -36,6 +43,10 @@ SMALLEST_DELTA = 1e-20
 TRADE_OFF_POINTS = 101
 # The smallest rate of false positives that a trade-off figure shows.
 SMALLEST_RATE = 1e-5
+# Relative width of enclosures whose table does not say it, such as those of many rounds.
+USUAL_RTOL = 1e-3
+# Share of the height of a panel that is seen: a third of a thin line.
+VISIBLE_SHARE = 0.0025
 # Behind the label of a bound that is not proven.
 NOT_PROVEN = " (not proven)"
 
@@ -81,6 +92,8 @@ class Drawn:
         The enclosures of ε or δ behind them, shape (P,); NaN where the table has no such end.
     kind
         Of its bound: ``upper``, ``lower`` or ``unproven``.
+    opposite
+        The other end of each enclosure, as ``y`` is drawn, shape (P,); empty if there is none.
 
     """
 
@@ -89,17 +102,25 @@ class Drawn:
     lower: FloatArray
     upper: FloatArray
     kind: str = "upper"
+    opposite: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def end(self) -> FloatArray:
         """The end of each enclosure that counts, before any transformation."""
         return self.lower if self.kind == "lower" else self.upper
 
+    @property
+    def other_end(self) -> FloatArray:
+        """The end of each enclosure that does not count, before any transformation."""
+        return self.upper if self.kind == "lower" else self.lower
+
     @staticmethod
-    def line(x: FloatArray, y: FloatArray, kind: str = "upper") -> Drawn:
+    def line(
+        x: FloatArray, y: FloatArray, kind: str = "upper", opposite: FloatArray | None = None
+    ) -> Drawn:
         """Return a curve with nothing behind it but what is drawn."""
         unknown = np.full(x.size, np.nan)
-        return Drawn(x, y, unknown, unknown, kind)
+        return Drawn(x, y, unknown, unknown, kind, np.empty(0) if opposite is None else opposite)
 
 
 @dataclass(frozen=True)
@@ -125,6 +146,9 @@ class View:
         The axes; limits are None if they follow from the data.
     is_ratio
         Whether all curves are divided by one of them.
+    rtol
+        The relative width that enclosures may have. Axes show at least ten times as much on either
+        side of what they are about, so that no numerical error looks like a gap.
     band
         The lower bound and the best other one, if the panel has one of each.
     x_ticks, y_ticks
@@ -147,6 +171,7 @@ class View:
     x_limits: Limits | None = None
     y_limits: Limits | None = None
     is_ratio: bool = False
+    rtol: float = USUAL_RTOL
     band: tuple[Drawn, Drawn] | None = None
     x_ticks: Sequence[str] = ()
     y_ticks: Sequence[str] = ()
@@ -165,11 +190,58 @@ class View:
         return np.concatenate([curve.x for _, curve in self.lines])
 
     def shown_y(self) -> FloatArray:
-        """Return what the y axis shows: its limits or all curves, and 1 on an axis of ratios."""
+        """Return what the y axis shows: its limits, or all curves and the `least_y`."""
         if self.y_limits:
             return np.array(self.y_limits)
-        y = [curve.y for _, curve in self.lines]
-        return np.concatenate([*y, [1.0]] if self.is_ratio else y)
+        return np.concatenate([*(curve.y for _, curve in self.lines), self.least_y()])
+
+    def least_y(self) -> FloatArray:
+        """Return both ends of what the y axis shows at least; nothing if the curves show more.
+
+        Of ratios it is what is near 1, else what is near the curves: ten widths of an enclosure on
+        either side.
+        """
+        y = np.concatenate([curve.y for _, curve in self.lines])
+        y = y[np.isfinite(y) & (y > 0.0)]
+        near = 1.0 + 10.0 * self.rtol * np.array([-1.0, 1.0])
+        if self.is_ratio:
+            return near
+        is_narrow = y.size and y.max() / y.min() < near[1] / near[0]
+        return math.sqrt(y.max() * y.min()) * near if is_narrow else np.empty(0)
+
+    def hides(self, line: Line, curve: Drawn) -> bool:
+        """Return whether a line lies under one of another label at all of its points.
+
+        An axis of ratios shows smaller differences.
+        """
+        rtol = (2.0 if self.is_ratio else 10.0) * self.rtol
+        for other_line, other in self.lines:
+            is_above = height(other_line, other) > height(line, curve)
+            if other_line.label == line.label or not is_above or other.y.size != curve.y.size:
+                continue
+            known = [np.isfinite(ends.end).any() for ends in (curve, other)]
+            pair = (curve.end, other.end) if all(known) else (curve.y, other.y)
+            is_same = np.isclose(*pair, rtol=rtol, atol=0.0, equal_nan=True)
+            if np.array_equal(other.x, curve.x) and is_same.all():
+                return True
+        return False
+
+    def wide_ends(self, curve: Drawn) -> tuple[FloatArray, FloatArray] | None:
+        """Return both ends of the enclosures of a curve, (P,) each, if they are visibly apart.
+
+        The band shows those of its own curves.
+        """
+        if not curve.opposite.size or any(curve is edge for edge in self.band or ()):
+            return None
+        ends = np.array([np.minimum(curve.y, curve.opposite), np.maximum(curve.y, curve.opposite)])
+        shown = self.shown_y()
+        if self.y_log:
+            ends, shown = (np.log(np.where(y > 0.0, y, np.nan)) for y in (ends, shown))
+        height = np.nanmax(shown) - np.nanmin(shown) if np.isfinite(shown).any() else 0.0
+        widths = (ends[1] - ends[0])[np.isfinite(ends).all(axis=0)]
+        if not (widths > VISIBLE_SHARE * height).any():
+            return None
+        return np.minimum(curve.y, curve.opposite), np.maximum(curve.y, curve.opposite)
 
     def band_edges(self) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper edge of the band, (P,) each; NaN where it has no place.
@@ -184,6 +256,44 @@ class View:
         floor = self.y_limits[0] if self.y_limits else float(drawn_y[drawn_y > 0.0].min())
         top = np.where(top > 0.0, top, np.nan)
         return np.where(bottom <= 0.0, np.minimum(floor, top), bottom), top
+
+
+def height(line: Line, curve: Drawn) -> float:
+    """Return how high a line lies: lower bounds below all else, thin over thick, dots over all."""
+    return (
+        (1.0 if curve.kind == "lower" else 3.0) + 1.0 / line.look.width + 2.0 * line.look.is_hollow
+    )
+
+
+def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
+    """Return how the lines of some views are called beside them, by their labels, from below.
+
+    They have the order of the mean heights of the lines of the last view, the first of those that
+    share a label. A line that lies under another one in all views is called such as ``= blanket``.
+    Lines that no view shows have no name.
+    """
+    visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
+    hidden = {
+        label
+        for label in visible
+        if all(
+            view.hides(line, curve)
+            for view in views
+            for line, curve in view.lines
+            if line.label == label
+        )
+    }
+    places: dict[str, tuple[float, bool, bool]] = {}
+    sizes = np.abs(np.concatenate([curve.y for _, curve in views[-1].lines]))
+    scale = 1.0 if is_log else float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
+    for line, curve in views[-1].lines:
+        mean = round(mean_height(curve.y, is_log=is_log) / scale, 3)
+        place = mean, line.label not in hidden, curve.kind != "lower"
+        places.setdefault(line.label, place)
+    # Of lines at one place the first stands above.
+    shown = [label for label in [*places][::-1] if label and label in visible]
+    labels = sorted(shown, key=lambda label: places[label])
+    return {label: f"= {label}" if label in hidden else label for label in labels}
 
 
 @dataclass(frozen=True)
@@ -251,6 +361,12 @@ class Sheet:
         return f"Numbers: {self.quantity}"
 
     @property
+    def letters(self) -> str:
+        """What the letters in the cells of its maps stand for; empty if there are none."""
+        labels = dict.fromkeys(line.label for view in self.views for line, _ in view.lines)
+        return "; ".join(f"{label[0]}: {label}" for label in labels if label)
+
+    @property
     def is_diagram(self) -> bool:
         """Whether its panels are diagrams."""
         return bool(self.views[0].boxes)
@@ -269,12 +385,12 @@ def of_curves(frame: pd.DataFrame, layout: Layout) -> Sheet:
     where `frame` lacks a curve.
     """
     curves = {name: drawn(frame, layout, name) for name in layout.curves}
-    make = _map_view if layout.is_map else _view
+    make, rtol = _map_view if layout.is_map else _view, _rtol(frame)
     symbol, x_label = _OF_ERRORS if _is_of_errors(layout) else X_LABELS[layout.x]
     return Sheet(
         title=layout.title,
         rows=with_letters(
-            [[make(panel, curves, layout) for panel in row] for row in layout.panels]
+            [[make(panel, curves, layout, rtol) for panel in row] for row in layout.panels]
         ),
         x_label=x_label,
         x=symbol,
@@ -288,43 +404,94 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     """Return the sheet of curves of one quantity in one panel, where each is called like its bound.
 
     Curves of several mechanisms, whose ``name.experiment`` differ, are called like the mechanism,
-    too, and have its look; those of one mechanism with other parameters have colours and, if there
-    is one bound, dashes of their own. A bound that all have is named above them. Below them, ε of
-    one mechanism are divided by the lower bound, if it is among them.
+    too, and have the colour of its family; those of one family differ by markers and, if there is
+    one bound, by dashes. A bound that all have is named above them. Below them, ε of one mechanism
+    are divided by the lower bound, if it is among them.
     """
     first = curves[0].specification
-    has_one = len({curve.name.experiment for curve in curves}) == 1
+    subjects = mechanism_names(curves)
+    has_one = len(subjects) == 1
     has_one_bound = len({curve.specification.bound.name for curve in curves}) == 1
-    lines, counts = [], Counter[tuple[str, str]]()
-    bounds: dict[Look, list[str]] = {}
+    lines: list[Line] = []
+    used: set[Look] = set()
     for curve in curves:
         bound, mechanism = curve.specification.bound, curve.specification.reports.mechanism.type
-        name = curve.name.experiment + ("" if has_one_bound else f", {bound.label}")
-        variant, family = counts[bound.name, mechanism], "" if has_one else mechanism
+        name = subjects[curve.name.experiment] + ("" if has_one_bound else f", {bound.label}")
+        look = computed_look(role(bound.name, bound.label), "" if has_one else mechanism)
+        look = unused_look(look, used, has_dashes=has_one_bound)
         # Two bounds of a mechanism may differ by their widths alone, which is not enough.
-        alike = bounds.setdefault(replace(line_look(bound.name, family), width=0.0), [])
-        alike += [] if bound.name in alike else [bound.name]
-        look = line_look(bound.name, family, variant + alike.index(bound.name))
-        look = distinct_look(look, variant, has_dashes=has_one_bound)
+        used.add(replace(look, width=0.0))
         lines.append(Line(bound.label if has_one else name, look, curve.name))
-        counts[bound.name, mechanism] += 1
     subject = first.bound.label if has_one_bound and not has_one else ""
     # Mechanisms with an ε₀ of their own share all settings but ε₀.
     setting = max((curve.specification.setting.given() for curve in curves), key=len)
-    panel = Panel(subject, tuple(equations(setting)), tuple(lines))
+    own_eps0 = first.protocol(curves[0].points[0].setting).eps0
+    if has_one and "eps0" not in (first.axis.name, *setting) and own_eps0 is not None:
+        # Such as that of a matrix, rounded up.
+        setting = {"eps0": float(outward(own_eps0, up=True, digits=4)), **setting}
+    panel = Panel(subject, (*equations(setting), *_widths_text(curves)), tuple(lines))
     panels = ((panel,), *_divided_panel(curves, panel))
     layout = Layout(
         title, panels, quantity=first.quantity, x=first.axis.name, divisor="lower bound"
     )
-    return of_curves(pd.concat([curve.frame() for curve in curves]), layout)
+    return of_curves(pd.concat(map(_frame, curves)), layout)
+
+
+def mechanism_names(curves: Sequence[Curve]) -> dict[str, str]:
+    """Return what figures call the mechanism of each experiment, such as 10-RR, once each.
+
+    Experiments whose mechanisms have the same name are called by their own.
+    """
+    labels = {curve.name.experiment: curve.specification.label for curve in curves}
+    return labels if len({*labels.values()}) == len(labels) else {name: name for name in labels}
+
+
+def _frame(curve: Curve) -> pd.DataFrame:
+    """Return the table of a curve, with enclosures that are wider than was asked for."""
+    quantity = curve.specification.quantity
+    ends = [point.answer.enclosure for point in curve.points]
+    known = [math.isfinite(enclosure.upper) for enclosure in ends]
+    columns = {
+        f"{quantity}_{end}": np.where(known, [getattr(x, end) for x in ends], np.nan)
+        for end in ("lower", "upper")
+    }
+    return curve.frame().assign(**columns)
+
+
+def _widths_text(curves: Sequence[Curve]) -> list[str]:
+    """Return what is said of enclosures that are wider than was asked for, if there are any."""
+    answers = [point.answer for curve in curves for point in curve.points]
+    widths = [x.enclosure.relative_width for x in answers if x.shortfall]
+    widths = [width for width in widths if math.isfinite(width)]
+    return [f"enclosures up to {100.0 * max(widths):.2g} % wide"] if widths else []
 
 
 def _divided_panel(curves: Sequence[Curve], panel: Panel) -> tuple[tuple[Panel], ...]:
-    """Return a row of ε divided by the lower bound; none if there is no such curve, or no other."""
-    divisors = [curve.name for curve in curves if curve.specification.bound.kind is Kind.LOWER]
-    if curves[0].specification.quantity != "epsilon" or not len(divisors) == 1 < len(curves):
+    """Return a row of ε divided by the lower bound of each mechanism; none if one has none."""
+    divisors = [
+        curve.name
+        for curve in curves
+        if curve.specification.bound.kind is Kind.LOWER
+        and (_frame(curve)["epsilon_lower"] > 0.0).any()
+    ]
+    experiments = [name.experiment for name in divisors]
+    every = {curve.name.experiment for curve in curves}
+    is_alone = len(curves) == len(divisors)
+    if (
+        curves[0].specification.quantity != "epsilon"
+        or is_alone
+        or sorted(experiments) != sorted(every)
+    ):
         return ()
-    return ((replace(panel, divisor=divisors[0]),),)
+    divisor = replace(divisors[0], experiment=divisors[0].experiment if len(every) == 1 else "")
+    return ((replace(panel, divisor=divisor),),)
+
+
+def _rtol(frame: pd.DataFrame) -> float:
+    """Return the largest relative width that some tables promise."""
+    if "rtol" not in frame or frame["rtol"].isna().any():
+        return USUAL_RTOL
+    return float(frame["rtol"].max())
 
 
 def _is_of_errors(layout: Layout) -> bool:
@@ -361,17 +528,25 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
     # Points without an enclosure that is narrow enough, or without any finite ε, are not drawn.
     rows = rows[(lower.notna() | upper.notna()) & (lower != math.inf)]
     lower, upper = lower[rows.index], upper[rows.index]
-    x, value = numbers(rows[layout.x]), numbers(lower.where(rows["kind"] == "lower", upper))
+    is_lower = rows["kind"] == "lower"
     kinds = set(rows["kind"])
     kind = "unproven" if "unproven" in kinds else min(kinds, default="upper")
-    y = value
-    if layout.transform == "expm1":
-        y = np.expm1(value)
-    elif layout.transform in _LOG2_OF:
+    y, opposite = (
+        _transformed(numbers(ends), rows, layout.transform)
+        for ends in (lower.where(is_lower, upper), upper.where(is_lower, lower))
+    )
+    return Drawn(numbers(rows[layout.x]), y, numbers(lower), numbers(upper), kind, opposite)
+
+
+def _transformed(values: FloatArray, rows: pd.DataFrame, transform: str) -> FloatArray:
+    """Return what is drawn of ε or δ."""
+    if transform == "expm1":
+        return np.expm1(values)
+    if transform in _LOG2_OF:
         # Not a number, which is left out, where there is no privacy loss at all.
-        ratio = numbers(rows[_LOG2_OF[layout.transform]]) / np.where(value > 0.0, value, np.nan)
-        y = np.log2(ratio)
-    return Drawn(x, y, numbers(lower), numbers(upper), kind)
+        ratio = numbers(rows[_LOG2_OF[transform]]) / np.where(values > 0.0, values, np.nan)
+        return np.log2(ratio)
+    return values
 
 
 def numbers(cells: pd.Series) -> FloatArray:
@@ -388,12 +563,16 @@ def _as_drawn(line: Line, curve: Drawn) -> Line:
     return line
 
 
-def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
-    """Return a panel of lines; ValueError where a divisor has another axis than a curve."""
+def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float) -> View:
+    """Return a panel of lines; ValueError if a curve and its divisor have no point in common."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
     y_label, x_limits, y_limits = Y_LABELS[layout.quantity, layout.transform], None, None
     if panel.divisor:
-        lines = [(line, _divided(curve, panel.divisor, curves)) for line, curve in lines]
+        lines = [
+            (line, _divided(curve, divisor, curves))
+            for line, curve in lines
+            if (divisor := panel.divisor_of(line))
+        ]
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
     elif layout.goal is not None:
@@ -402,7 +581,8 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
         lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
-        y_limits = SMALLEST_DELTA, float(y.max())
+        # With a quarter of a decade above, where lines begin.
+        y_limits = SMALLEST_DELTA, float(y.max()) * 10.0**0.25
         x = np.concatenate([curve.x for _, curve in lines])[y >= SMALLEST_DELTA]
         x_limits = float(x.min()), float(x.max())
     return View(
@@ -416,20 +596,30 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> Vi
         x_limits=x_limits,
         y_limits=y_limits,
         is_ratio=panel.divisor is not None,
-        band=_band(lines),
+        rtol=rtol,
+        band=_band(lines, rtol),
     )
 
 
 def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
-    """Return the end of each enclosure that counts over that of another curve."""
+    """Return the ends of each enclosure over the end of another curve that counts.
+
+    Where only one of both curves has a point, the ratio is NaN. Raises ValueError if no point is on
+    both axes.
+    """
     below = curves[divisor]
-    if not np.array_equal(curve.x, below.x):
+    if below.x.size and curve.x.size and not np.isin(curve.x, below.x).any():
         raise ValueError(f"curves that are divided by {divisor} must have the same axis")
-    return replace(curve, y=curve.end / np.where(below.end > 0.0, below.end, np.nan))
+    ends = dict(zip(below.x.tolist(), np.where(below.end > 0.0, below.end, np.nan), strict=True))
+    divisors = np.array([ends.get(x, np.nan) for x in curve.x.tolist()], dtype=float)
+    return replace(curve, y=curve.end / divisors, opposite=curve.other_end / divisors)
 
 
-def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
-    """Return the lower bound and the best proven one, if the panel has one of each."""
+def _band(lines: Sequence[tuple[Line, Drawn]], rtol: float) -> tuple[Drawn, Drawn] | None:
+    """Return the lower bound and the best proven one, if the panel has one of each.
+
+    There is none where they differ by no more than a relative `rtol` anywhere.
+    """
     by_bound = {
         bound: [curve for line, curve in lines if line.look == line_look(bound)]
         for bound in ("lower", "best", "blanket")
@@ -437,14 +627,20 @@ def _band(lines: Sequence[tuple[Line, Drawn]]) -> tuple[Drawn, Drawn] | None:
     upper = by_bound["best"] or by_bound["blanket"]
     if len(upper) == len(by_bound["lower"]) == 1:
         [lower], [above] = by_bound["lower"], upper
-        return (lower, above) if np.array_equal(lower.x, above.x) else None
+        has_gap = np.array_equal(lower.x, above.x) and (
+            (above.end > (1.0 + rtol) * lower.end).any()
+        )
+        return (lower, above) if has_gap else None
     return None
 
 
-def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -> View:
+def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float) -> View:
     """Return a map with a row for each line and a column for each point of the axis."""
-    assert panel.divisor is not None
-    rows = [_divided(curves[line.curve], panel.divisor, curves) for line in panel.lines]
+    rows = [
+        _divided(curves[line.curve], divisor, curves)
+        for line in panel.lines
+        if (divisor := panel.divisor_of(line))
+    ]
     columns = rows[0].x
     x, y = np.meshgrid(np.arange(columns.size, dtype=float), np.arange(float(len(rows))))
     values = np.concatenate([row.y for row in rows])
@@ -461,7 +657,7 @@ def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout) -
 class TradeOffLine:
     """A trade-off curve: false negatives at a rate of false positives, and the end that counts.
 
-    ``bound`` is the name of the bound that it comes from.
+    ``bound`` is the name of the bound that it looks like.
     """
 
     label: str

@@ -288,6 +288,20 @@ def test_a_figure_that_is_alone_is_open(chromium, tmp_path):
         assert page.locator(".vega-embed svg.marks").count() == 1
 
 
+def test_a_name_stands_behind_a_piece_of_its_line():
+    layout = grid(curves=["clone", "upper", "joint2"])
+    chart = charts.chart(of_curves(data(layout), layout))
+    beside = [
+        layer["mark"]["type"]
+        for layer in chart["concat"][0]["layer"]
+        if layer.get("data") == {"name": "names_0"}
+    ]
+    assert beside == ["rule", "point", "text"]
+    marked = {name["curve"]: name.get("is_marked") for name in chart["datasets"]["names_0"]}
+    assert marked == {"clone": None, "upper bound": None, "2-joint": True}
+    assert min(name["place"] for name in chart["datasets"]["names_0"]) >= 0.0
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", [("curves", 390), ("curves", 1440)], indirect=True)
 def test_names_stand_beside_the_last_panel_of_a_row(page):

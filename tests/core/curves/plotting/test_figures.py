@@ -173,6 +173,13 @@ def test_texts_beside_a_figure_say_what_it_shows():
     assert descriptions.latex(sheet, "At 5 % of δ = 10⁻⁶.").startswith(
         r"\caption{A figure. At 5 \% of $\delta$ = $10^{-6}$.}"
     )
+    lone = of_curves(data(grid()), grid())
+    assert descriptions.latex(lone, "").endswith("\n% 3.5 in wide, for one column\n")
+    wide = of_curves(data(with_ratio()), with_ratio())
+    words = "\n% 7.16 in wide, for two columns, as figure*\n"
+    assert descriptions.latex(wide, "").endswith(words)
+    text = descriptions.markdown(sheet, "", ["`a < b` holds at 2 of 2 points"])
+    assert text.endswith("\n\nThe title was checked: `a < b` holds at 2 of 2 points.\n")
 
 
 @pytest.mark.parametrize(

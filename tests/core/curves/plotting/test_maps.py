@@ -42,7 +42,7 @@ def sheet():
         [0.2, 64, 100_000, "krr", 1500.0, 1520.0],
         [1.0, 4, 100, "krr", 2.0, 2.1],
     ]
-    return CODE.sheet(pd.DataFrame(rows, columns=columns), "Best")
+    return CODE.sheet(pd.DataFrame(rows, columns=columns).assign(delta=1e-8), "Best")
 
 
 def test_a_map_is_drawn_cell_by_cell(sheet):
@@ -81,5 +81,8 @@ def test_a_map_says_what_its_numbers_are(sheet):
     words = "Numbers: squared error over that of a trusted curator"
     assert words in figures.figure(sheet).get_supxlabel().replace("\n", " ")
     for panel in charts.chart(sheet)["concat"]:
-        assert words in " ".join(panel["layer"][0]["encoding"]["x"]["title"])
+        below = " ".join(panel["layer"][0]["encoding"]["x"]["title"])
+        assert words in below
+        assert "R: Randomized response; m: mine" in below
+    assert sheet.common == ["δ = $10^{-8}$"]
     assert f"{words}. (a) ε = 0.2: a map of" in descriptions.alternative_text(sheet)

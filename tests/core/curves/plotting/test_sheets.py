@@ -18,6 +18,7 @@ from shufflebounds.curves.plotting.sheets import (
     of_computed,
     of_curves,
     of_trade_off,
+    shown_names,
 )
 from shufflebounds.curves.storage import CurveName
 
@@ -106,7 +107,7 @@ def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
     frame["delta_upper"] = [1e-3, 1e-9, 1e-25, 1e-240]
     [view] = of_curves(frame, layout).views
     np.testing.assert_array_equal(view.lines[0][1].y, frame["delta_upper"])
-    assert (view.x_limits, view.y_limits) == ((0.1, 0.2), (1e-20, 1e-3))
+    assert (view.x_limits, view.y_limits) == ((0.1, 0.2), (1e-20, 1e-3 * 10.0**0.25))
     frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
     assert of_curves(frame, layout).views[0].y_limits is None
 
@@ -121,6 +122,32 @@ def test_a_bound_that_is_not_proven_is_dotted_and_says_so():
         assert clone.look.is_hollow
         assert clone.look.color == line_look("variation_ratio_published").color
         assert not upper.look.is_hollow
+
+
+def test_a_line_under_another_is_named_as_equal_to_it():
+    layout = grid(curves=["upper", "lower", "clone"], regimes=["low", "large"])
+    frame = data(layout)
+    lower = frame["curve"] == "lower"
+    frame.loc[lower, "epsilon_lower"] = frame.loc[frame["curve"] == "upper", "epsilon_upper"].array
+    views = of_curves(frame, layout).views
+    assert shown_names(views, is_log=True) == {
+        "clone": "clone",
+        "lower bound": "= lower bound",
+        "upper bound": "upper bound",
+    }
+    # In one panel they differ: beside a row, both names stand for themselves.
+    frame.loc[lower & (frame["regime"] == "large"), "epsilon_lower"] *= 0.9
+    names = shown_names(of_curves(frame, layout).views, is_log=True)
+    assert names["lower bound"] == "lower bound"
+
+
+def test_a_name_of_a_line_that_is_higher_elsewhere_stands_above():
+    layout = grid(curves=["lower", "clone", "upper"])
+    frame = data(layout)
+    last = frame["n"] == frame["n"].max()
+    frame.loc[last, ["epsilon_lower", "epsilon_upper"]] = 0.01
+    names = shown_names(of_curves(frame, layout).views, is_log=True)
+    assert [*names] == ["upper bound", "clone", "lower bound"]
 
 
 def test_a_goal_is_a_level_line_of_its_own():
@@ -198,10 +225,50 @@ def test_a_second_row_shows_what_curves_are_to_one_of_them(transform):
 def test_curves_with_another_axis_have_no_ratio():
     layout = with_ratio()
     frame = data(layout)
-    frame.loc[(frame["curve"] == "clone") & (frame["n"] == 1000), "n"] = 1001
+    frame.loc[frame["curve"] == "clone", "n"] += 1
     words = "^curves that are divided by krr10/low/upper must have the same axis$"
     with pytest.raises(ValueError, match=words):
         of_curves(frame, layout)
+
+
+@pytest.mark.parametrize("curve", ["clone", "upper"])
+def test_a_point_that_is_left_empty_takes_no_other_with_it(curve):
+    layout = with_ratio()
+    frame = data(layout)
+    is_empty = (frame["curve"] == curve) & (frame["n"] == 1000)
+    frame.loc[is_empty, ["epsilon_lower", "epsilon_upper"]] = math.nan
+    whole, cut = (of_curves(table, layout).views[2:] for table in (data(layout), frame))
+    for before, after in zip(whole, cut, strict=True):
+        np.testing.assert_array_equal(drawn(before)["clone"].y[1:], drawn(after)["clone"].y[-4:])
+    frame.loc[frame["curve"] == curve, ["epsilon_lower", "epsilon_upper"]] = math.nan
+    for view in of_curves(frame, layout).views[2:]:
+        assert not np.isfinite(drawn(view)["clone"].y).any()
+        assert view.shown_y().size
+
+
+def test_an_axis_of_ratios_shows_no_numerical_error_as_a_gap():
+    """Two bounds that differ by a millionth of a millionth are one."""
+    layout = replace(with_ratio(), limits=None)
+    frame = data(layout).assign(rtol=1e-4, epsilon_lower=2.0, epsilon_upper=2.0)
+    frame.loc[frame["curve"] == "clone", ["epsilon_lower", "epsilon_upper"]] = 2.0 + 1e-6
+    for view in of_curves(frame, layout).views[2:]:
+        assert view.shown_y().min() == pytest.approx(1.0 - 1e-3, rel=1e-9)
+        assert view.shown_y().max() == pytest.approx(1.0 + 1e-3, rel=1e-9)
+        assert view.band is None
+
+
+def test_only_wide_enclosures_are_shaded():
+    layout = grid(curves=["clone", "upper"])
+    frame = data(layout)
+    frame["epsilon_upper"] *= 1.1
+    narrow = frame.assign(epsilon_lower=frame["epsilon_upper"] * (1.0 - 1e-6))
+    for table, is_wide in ((frame, True), (narrow, False)):
+        [view] = of_curves(table, layout).views
+        for _, curve in view.lines:
+            ends = view.wide_ends(curve)
+            assert (ends is not None) == is_wide
+            if ends is not None:
+                np.testing.assert_array_equal(ends, [curve.lower, curve.upper])
 
 
 def test_nothing_is_divided_by_0():

@@ -69,7 +69,11 @@ def test_the_figure_has_panels_of_epochs_and_their_ratios():
     (first, second), (ratio, _) = sheet.rows
     assert [view.title[0] for view in (first, second)] == ["1 epoch", "10 epochs"]
     assert [line.label for line, _ in first.lines][-1] == "random allocation, lower bound"
-    assert np.allclose(second.lines[1][1].y, [15.0, 7.5])
-    assert np.allclose(ratio.lines[0][1].y, 1.5)
+    # Poisson sampling is shaded between its bounds.
+    (_, above), (_, below) = second.lines[1], ratio.lines[0]
+    assert np.allclose([above.y, above.opposite], [[16.0, 8.0], [15.0, 7.5]])
+    assert np.allclose([below.y, below.opposite], [[1.6, 1.6], [1.5, 1.5]])
+    assert second.wide_ends(above)
+    assert sheet.common == ["$t$ = 100 steps", "δ = $10^{-6}$"]
     by_steps = frame.assign(noise_multiplier=1.0, steps=[10, 10, 100, 100])
     assert tables.allocations_sheet(by_steps, "title").x == "t"

@@ -28,6 +28,10 @@ LABELS: Mapping[str, str] = {
 }
 
 
+# Symbols of what the title of a map says.
+SYMBOLS = {"eps": "ε", "delta": "δ"}
+
+
 def best_mechanisms_table(parameters: BestMechanisms, _: Context) -> pd.DataFrame:
     """Return a row for each ε, number of values and of users; errors are over the curator's."""
     rows = []
@@ -96,12 +100,12 @@ def best_mechanisms_page(frame: pd.DataFrame) -> Page:
 
 def best_mechanisms_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     """Return a map for every ε: values upwards, users to the right."""
-    views = [_best_view(panel, number(eps)) for eps, panel in frame.groupby("eps", sort=False)]
+    views = [_best_view(panel) for _, panel in frame.groupby("eps", sort=False)]
     quantity = "squared error over that of a trusted curator"
     return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
 
 
-def _best_view(panel: pd.DataFrame, eps: str) -> View:
+def _best_view(panel: pd.DataFrame) -> View:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
@@ -115,7 +119,7 @@ def _best_view(panel: pd.DataFrame, eps: str) -> View:
         label = LABELS.get(str(name), str(name))
         lines.append((Line(label, mechanism_look(str(name))), cells_drawn))
     return View(
-        title=[f"ε = {eps}"],
+        title=[f"{symbol} = {number(panel[key].iloc[0])}" for key, symbol in SYMBOLS.items()],
         lines=lines,
         y_label="number of values $k$",
         x_ticks=[number(n) for n in columns],

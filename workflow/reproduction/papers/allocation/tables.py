@@ -36,10 +36,11 @@ from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subj
 EPOCHS_RTOL = 0.05
 # Relative width that is asked for of Poisson sampling.
 POISSON_RTOL = 0.01
-# The lines of the figure by column: label, and the bound that they look like.
+# The lines of the figure by column: label, and the bound that they look like. Poisson sampling is
+# shaded from its lower bound up.
 LINES = {
     "known": ("steps known to the attacker", "guess"),
-    "poisson_lower": ("Poisson sampling, lower bound", "blanket"),
+    "poisson_upper": ("Poisson sampling", "optimal_composition"),
     "upper": ("random allocation, upper bound", "best"),
     "lower": ("random allocation, lower bound", "lower"),
 }
@@ -133,23 +134,32 @@ def allocations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
         fixed = f"$t$ = {number(first['steps'])} steps"
         if axis == "steps":
             fixed = rf"$\sigma$ = {number(first['noise_multiplier'])}"
-        eps = {column: rows[column].to_numpy(float) for column in LINES}
+        eps = {column: rows[column].to_numpy(float) for column in (*LINES, "poisson_lower")}
+        opposite = {"poisson_upper": eps["poisson_lower"]}
         lines = {column: Line(label, line_look(bound)) for column, (label, bound) in LINES.items()}
         view = View(
-            title=["1 epoch" if epochs == 1 else f"{epochs} epochs", fixed],
-            lines=[(line, Drawn.line(x, eps[column])) for column, line in lines.items()],
+            title=[
+                "1 epoch" if epochs == 1 else f"{epochs} epochs",
+                fixed,
+                f"δ = {number(first['delta'])}",
+            ],
+            lines=[
+                (line, Drawn.line(x, eps[column], opposite=opposite.get(column)))
+                for column, line in lines.items()
+            ],
             y_label=r"$\varepsilon$",
             x_log=axis == "steps",
             y_log=True,
         )
+        ratios_below = {column: ends / eps["lower"] for column, ends in opposite.items()}
         ratios = [
-            (line, Drawn.line(x, eps[column] / eps["lower"]))
+            (line, Drawn.line(x, eps[column] / eps["lower"], opposite=ratios_below.get(column)))
             for column, line in lines.items()
             if column != "known"
         ]
         above.append(view)
         label = r"$\varepsilon$ / lower bound"
-        below.append(replace(view, title=(), lines=ratios, y_label=label, is_ratio=True))
+        below.append(replace(view, lines=ratios, y_label=label, is_ratio=True))
     return Sheet(title, with_letters([above, below]), *AXES[axis], "ε")
 
 

@@ -146,7 +146,11 @@ def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
     shares = np.array([[_end(row, bound) / row["clone_upper"] for bound in LABELS] for row in rows])
     y, x = np.indices(shares.shape, dtype=float)
     return View(
-        title=[f"$n$ = {number(n)}", f"ε₀ = {number(eps0)}"],
+        title=[
+            f"$n$ = {number(n)}",
+            f"ε₀ = {number(eps0)}",
+            *(f"δ = {number(delta)}" for delta in panel["delta"].unique()),
+        ],
         lines=[
             (
                 Line("", line_look("blanket")),

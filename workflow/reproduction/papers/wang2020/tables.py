@@ -138,7 +138,11 @@ def calibrations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
         lines.append((Line(label, line_look(bound, name)), Drawn.line(x, y)))
     first = frame.iloc[0]
     view = View(
-        title=[f"$k$ = {first['values']}", f"$n$ = {number(first['n'])}"],
+        title=[
+            f"$k$ = {first['values']}",
+            f"$n$ = {number(first['n'])}",
+            f"δ = {number(first['delta'])}",
+        ],
         lines=lines,
         y_label="squared error / curator's",
         y_log=True,

@@ -1,0 +1,244 @@
+"""What is known of a victim among groups of users with randomizers of their own, as profiles.
+
+Proofs: docs/proofs/personal-epsilon.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from shufflebounds.core.groups import GroupCrowd
+from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.enumeration import RankedOutcomes
+from shufflebounds.divergence.group_supremum import Excess, group_supremum
+from shufflebounds.divergence.linear_test import linear_test
+from shufflebounds.profiles.datasets import Supremum
+from shufflebounds.profiles.direction import Direction
+from shufflebounds.profiles.profile import Ends, Max, Profile
+from shufflebounds.profiles.root_search import LARGEST_EPS
+
+# Most pairs of datasets of a victim: those whose inputs make the sum of all reports vary most.
+MAX_DATASETS = 12
+# The same over several rounds, where each of them is asked at a hundred ε.
+MAX_COMPOSED_DATASETS = 2
+# Most δ that are computed for a lower end.
+MAX_TRIALS = 60
+# Relative width of a lower end, as a share of the requested one.
+WIDTH_SHARE = 0.3
+# Ratio of the first ε that is tried to the next, until δ is on the other side.
+FIRST_FACTOR = 1.25
+
+# Returns the numbers of the victim's other users in each group, for n users in all groups.
+Counts: TypeAlias = Callable[[int], tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSupremum(Supremum):
+    """Upper bounds of D(ε) over all datasets of groups; ``n`` are users of all of them.
+
+    ``known`` keeps the bounds, since all pairs of datasets ask for them.
+    """
+
+    groups: GroupCrowd | None = None
+    counts: Counts = lambda n: (n - 1,)
+    known: dict[tuple[float, int, float], float] = field(default_factory=dict)
+
+    @staticmethod
+    def over(groups: GroupCrowd, n: FloatArray, counts: Counts) -> GroupSupremum:
+        """Return the bounds of one order of the victim's inputs."""
+        stand_in = Direction(groups.stand_in(counts(int(n.min()))), n, "blanket")
+        return GroupSupremum(groups.crowd, n, stand_in, groups=groups, counts=counts)
+
+    def at(self, rows: Any) -> GroupSupremum:
+        """See `Profile`."""
+        return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
+
+    def bound(self, eps: float, n: int, hopeless: float) -> float:
+        """See `Supremum`."""
+        assert self.groups is not None
+        point = eps, n, hopeless
+        if point not in self.known:
+            self.known[point] = group_supremum(self.groups, self.counts(n), eps, hopeless)
+        return self.known[point]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDataset(Direction):
+    """D(ε) of one pair of datasets, in one order, in which each group has one input.
+
+    ``decomposition`` has the mean of their laws, which only estimates D; ``groups`` has the laws,
+    and ``above`` are bounds of D over all datasets.
+    """
+
+    has_gap: ClassVar[bool] = True
+
+    groups: GroupCrowd | None = None
+    above: GroupSupremum | None = None
+    counts: Counts = lambda n: (n - 1,)
+
+    def at(self, rows: Any) -> GroupDataset:
+        """See `Profile`."""
+        assert self.above is not None
+        return replace(self, n=self.n[rows], above=self.above.at(rows))
+
+    @cached_property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.zeros(self.n.shape)
+
+    def few_outcomes(self) -> RankedOutcomes | None:
+        """See `Direction`: none are enumerated."""
+        return None
+
+    @property
+    def _laws(self) -> FloatArray:
+        """The laws of the other users, a row for each group."""
+        assert self.groups is not None
+        return np.vstack(self.groups.laws)
+
+    def lower_bound(self, eps: float, n: int) -> float:
+        """Return a lower bound of D(ε) for n users."""
+        if eps >= min(self.end, LARGEST_EPS):
+            return 0.0
+        rel_err = self.decomposition.rel_err
+        u = Excess.of(self.decomposition.a, self.decomposition.b, eps, rel_err)
+        return linear_test(u, self._laws, self.counts(n), rel_err)
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        rows = zip(eps.tolist(), self.n.tolist(), strict=True)
+        lower = np.array([self.lower_bound(x, int(n)) for x, n in rows])
+        assert self.above is not None
+        upper = self.above.deltas(eps, rtol).upper
+        return Ends.of(np.minimum(lower, upper), np.where(eps >= self.end, 0.0, upper), self.name)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        guesses = self.guesses(delta).tolist()
+        rows = zip(self.n.tolist(), delta.tolist(), guesses, strict=True)
+        lower = np.array([self._root_below(int(n), x, y, rtol) for n, x, y in rows])
+        ceiling = np.minimum(np.broadcast_to(ceiling, delta.shape), min(self.end, LARGEST_EPS))
+        assert self.above is not None
+        upper = self.above.roots(delta, rtol, lower, ceiling).upper
+        return Ends.of(lower, np.minimum(upper, self.end), self.name)
+
+    def _root_below(self, n: int, delta: float, guess: float, rtol: float) -> float:
+        """Return about the largest ε at which a lower bound of D is at least δ; 0 if there is none.
+
+        The secant method looks for it in log ε, in which log D has a slope of about 2 log D.
+        """
+        low, high = 0.0, min(self.end, LARGEST_EPS)
+        eps, goal, slope = min(max(guess, 1e-12), 0.99 * high), math.log(delta), 2 * math.log(delta)
+        last: tuple[float, float] | None = None
+        width = WIDTH_SHARE * rtol
+        for _ in range(MAX_TRIALS):
+            value = self.lower_bound(eps, n)
+            low, high = (eps, high) if value >= delta else (low, eps)
+            if high - low <= width * high or high < 1e-12:
+                break
+            root = math.sqrt(low * high) if low else 0.5 * high
+            if value > 0.0:
+                margin = math.log(value) - goal
+                if last is not None and margin != last[1]:
+                    slope = min((margin - last[1]) / math.log(eps / last[0]), -0.5)
+                last = eps, margin
+                step = min(max(-margin / slope, -FIRST_FACTOR), FIRST_FACTOR)
+                root = eps * math.exp(step) * (1.0 - 0.5 * width * math.copysign(1.0, -margin))
+            if not low < root < high:
+                root = 0.5 * (low + high)
+            eps = root
+        return low
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProfiles:
+    """The bounds for all datasets of a victim's crowds, one for each order that is not alike.
+
+    ``counts`` are those of the pairs of datasets.
+    """
+
+    orders: tuple[tuple[GroupSupremum, ...], ...]
+    n: FloatArray
+    counts: Counts
+
+    @staticmethod
+    def of(
+        crowds: Sequence[GroupCrowd], n: FloatArray, fewest: Counts, counts: Counts
+    ) -> GroupProfiles:
+        """Return the bounds of several crowds for the fewest users of each group."""
+        orders = [(x,) if x.symmetric else (x, x.swap()) for x in crowds]
+        bounds = [tuple(GroupSupremum.over(x, n, fewest) for x in row) for row in orders]
+        return GroupProfiles(tuple(bounds), n, counts)
+
+    def upper(self) -> Profile:
+        """Return the largest bound."""
+        parts: list[Profile] = [x for row in self.orders for x in row]
+        return parts[0] if len(parts) == 1 else Max(parts)
+
+    def pairs(self, most: int) -> list[Profile]:
+        """Return the D of promising pairs of datasets, each in both orders."""
+        used = self.counts(int(self.n.max()))
+        active = [i for i, count in enumerate(used) if count] or [0]
+        candidates = []
+        for row in self.orders:
+            assert row[0].groups is not None
+            reduced = row[0].groups.only(active)
+            for inputs in reduced.combinations(range(len(active))):
+                dataset = reduced.dataset(inputs)
+                variance = _variance(dataset, [used[i] for i in active])
+                candidates.append((variance, dataset, row))
+        candidates.sort(key=lambda candidate: -candidate[0])
+        return [self._pair(dataset, row, active) for _, dataset, row in candidates[:most]]
+
+    def _pair(
+        self, dataset: GroupCrowd, above: Sequence[GroupSupremum], active: Sequence[int]
+    ) -> Profile:
+        """Return the larger D of both orders of a pair of datasets of the active groups."""
+
+        def active_counts(n: int) -> tuple[int, ...]:
+            every = self.counts(n)
+            return tuple(every[i] for i in active)
+
+        name = " ".join(x for names in dataset.names for x in names)
+        name = f"{dataset.pair} among {name}" if dataset.pair else name
+        is_alike = dataset.kinds() == dataset.swap().kinds()
+        orders = [dataset] if is_alike else [dataset, dataset.swap()]
+        bounds = above if len(above) == len(orders) else [above[0]] * len(orders)
+        return Max(
+            [
+                GroupDataset(
+                    x.stand_in(active_counts(int(self.n.max()))),
+                    self.n,
+                    name,
+                    groups=x,
+                    above=bound,
+                    counts=active_counts,
+                )
+                for x, bound in zip(orders, bounds, strict=True)
+            ]
+        )
+
+
+def _variance(dataset: GroupCrowd, counts: Sequence[int]) -> float:
+    """Return about how well the sum of all reports tells the victim's two inputs apart."""
+    mean = dataset.stand_in(counts)
+    with np.errstate(all="ignore"):
+        return float(np.nansum((mean.a - mean.b) ** 2 / mean.c))

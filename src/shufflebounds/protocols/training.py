@@ -1,0 +1,316 @@
+"""Training with noisy gradients (DP-SGD), by how the examples of a step are chosen.
+
+Every scheme is a line of a table: the means of the normal laws a and b, in units of the clipping
+norm, against c = N(0, σ²); the share ρ of the draws in which the example takes part; and the number
+of steps among which it hides. Proofs: docs/proofs/random-allocation.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+
+from shufflebounds.core import validation
+from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.products import FloatArray, U
+from shufflebounds.core.relation import Relation
+from shufflebounds.randomizers.gaussian_cells import (
+    gaussian_pair,
+    loss_beyond,
+    mixed,
+    opposite_pair,
+    shifted_laws,
+)
+from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
+from shufflebounds.subjects.observation import Observation
+
+# Smallest noise multiplier that tests cover.
+MIN_NOISE = 0.2
+# Largest noise multiplier that tests cover.
+MAX_NOISE = 1000.0
+# Largest distance of outputs from the mean of a law, in standard deviations: masses there are above
+# 1e-290.
+MAX_REACH = 36.0
+# Width of cells in standard deviations. The ends of ε differ by about 1e-4. Speed and width only.
+CELL_WIDTH = 0.02
+# The same for lower ends alone.
+WIDE_CELLS = 0.05
+# Distance from all means beyond which cells grow. Speed and width only.
+DENSE_REACH = 8.0
+# Number of these cells at either side. Speed and width only.
+FAR_CELLS = 60
+# Share of δ by which an example may join more steps than `known_steps` says.
+RARE_SHARE = 0.01
+
+# The means of a and b by relation, if an example joins random steps.
+RANDOM_STEPS: Mapping[Relation, tuple[float, float]] = MappingProxyType(
+    {
+        Relation.ADD_OR_REMOVE: (1.0, 0.0),
+        Relation.REPLACE: (1.0, -1.0),
+        Relation.ZERO_OUT: (1.0, 0.0),
+    }
+)
+# The same if batches keep their size, and the gradients of all other examples are opposite.
+FIXED_SIZES: Mapping[Relation, tuple[float, float]] = MappingProxyType(
+    {Relation.REPLACE: (2.0, 0.0), Relation.ZERO_OUT: (2.0, 1.0)}
+)
+
+STEPS = Observation(
+    "noisy sums of gradients",
+    "The observer sees the noisy sum of clipped gradients of every step and may know all other "
+    "examples and the steps that they join. Only the steps of the victim are secret.",
+    "the secret choice of steps",
+    "docs/random-allocation.md",
+    MappingProxyType(
+        {
+            "best": "docs/proofs/random-allocation.md",
+            "blanket": "docs/proofs/random-allocation.md",
+            "lower": "docs/proofs/random-allocation.md: gradients that are the same in every step",
+        }
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Training(Subject):
+    """Steps of DP-SGD: each adds normal noise to a sum of clipped gradients and publishes it.
+
+    ``n`` is the number of steps of an epoch, and rounds are epochs. ``means`` are those of the
+    table, by relation. ``assumed`` says how steps are chosen.
+    """
+
+    noise_multiplier: float = field(
+        metadata={"help": "noise of a step, in units of the clipping norm, 0.2 to 1000"}
+    )
+    neighbours: str = field(
+        default=Relation.ADD_OR_REMOVE.value,
+        kw_only=True,
+        metadata={"help": "add or remove (the default), replace, or zero-out"},
+    )
+    means: ClassVar[Mapping[Relation, tuple[float, float]]] = RANDOM_STEPS
+    assumed: ClassVar[str] = ""
+    eps0: ClassVar[None] = None  # type: ignore[misc]
+    seen: ClassVar[Observation] = STEPS
+
+    def __post_init__(self) -> None:
+        sigma = validation.finite("noise_multiplier", self.noise_multiplier)
+        if not MIN_NOISE <= sigma <= MAX_NOISE:
+            raise ValueError(
+                f"noise_multiplier must be a number from {MIN_NOISE:g} to {MAX_NOISE:g}, "
+                f"got {self.noise_multiplier!r}"
+            )
+        object.__setattr__(self, "noise_multiplier", sigma)
+        validation.choice("neighbours", self.neighbours, [x.value for x in self.means])
+
+    @property
+    def relation(self) -> Relation:  # type: ignore[override]
+        """See `Subject`."""
+        return Relation(self.neighbours)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether both datasets keep an order that matters: they are no mirror images."""
+        first, second = self.means[self.relation]
+        return first != -second
+
+    @property
+    def caveat(self) -> str:
+        """See `Subject`."""
+        return (
+            f"Assumed: {self.assumed} A step publishes the sum of gradients, clipped to norm C, "
+            "with normal noise of standard deviation C times the noise multiplier. The sum is not "
+            "divided by the size of the batch, which is not published. An example's gradient does "
+            "not depend on other examples of its batch. docs/random-allocation.md lists all "
+            "conditions."
+        )
+
+    def steps_joined(self, n: int, rounds: int, delta: float) -> int:
+        """Return the number of steps that an example joins, but for a small share of δ."""
+        return rounds
+
+    def epsilon_of_known_steps(self, n: int, rounds: int, delta: float) -> float:
+        """Return an ε at δ that holds even if the steps of all examples are known, rounded up."""
+        noise = self._noise_of_known_steps(self.steps_joined(n, rounds, delta))
+        return loss_beyond(noise, delta * (1.0 - RARE_SHARE))
+
+    def _noise_of_known_steps(self, steps: int) -> float:
+        """Return the σ of one Gaussian mechanism that is all these steps, rounded down."""
+        first, second = self.means[self.relation]
+        return self.noise_multiplier / ((first - second) * math.sqrt(steps)) * (1.0 - 4.0 * U)
+
+
+@dataclass(frozen=True)
+class PoissonSampling(Training):
+    """Training in which every example joins every step with the same probability.
+
+    Each example is drawn independently of all others, and again in every step. With ``rate`` 1,
+    every step is about all examples.
+
+    Parameters
+    ----------
+    noise_multiplier
+        The standard deviation of the noise of a step, in units of the clipping norm, 0.2 to 1000.
+    rate
+        The probability of joining a step, above 0 and at most 1.
+    neighbours
+        How neighbouring datasets differ by one example: ``add or remove``, ``replace``, or
+        ``zero-out``, which sets its gradients to 0.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    ``n`` is the number of steps of an epoch, and ``rounds`` is that of epochs; at most 10⁶ steps.
+
+    Examples
+    --------
+    >>> steps = sb.PoissonSampling(noise_multiplier=1.0, rate=0.01)
+    >>> f"{sb.epsilon(steps, n=100, delta=1e-5).upper:.2f}"
+    '0.74'
+    """
+
+    rate: float = field(metadata={"help": "probability of joining a step, 0 < rate <= 1"})
+    assumed: ClassVar[str] = (
+        "every example joins every step with the given probability, independently of all others "
+        "and in secret."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rate = validation.probability("rate", self.rate)
+        if not 0.0 < rate <= 1.0:
+            raise ValueError(f"rate must be a number with 0 < rate <= 1, got {self.rate!r}")
+        object.__setattr__(self, "rate", rate)
+
+    @cached_property
+    def _source(self) -> GivenSource:
+        """What one step tells."""
+        z, sigma = cells(self.noise_multiplier, self.means[self.relation]), self.noise_multiplier
+        pair = secret_step(sigma, z, self.relation)
+        return GivenSource({"": mixed(pair, validation.fraction(self.rate))}, key=self)
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """Return the steps of an epoch, each of which is one draw."""
+        steps = validation.whole("steps", n, minimum=1, maximum=validation.MAX_ROUNDS)
+        return [Shuffle(self._source, 1, steps, is_ordered=self.is_ordered)]
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`; raise ValueError for more than 10⁶ steps."""
+        most = f"at most {validation.MAX_ROUNDS}"
+        if n * rounds > validation.MAX_ROUNDS:
+            raise ValueError(f"steps of all epochs must be {most}, got {n} times {rounds}")
+        return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
+
+    def steps_joined(self, n: int, rounds: int, delta: float) -> int:
+        """Return a number that the example's steps exceed with a small share of δ at most."""
+        from scipy.stats import binom  # takes longer to load than most answers
+
+        # Half of the share is left to the rounding of the binomial law.
+        return max(1, int(binom.isf(0.5 * RARE_SHARE * delta, n * rounds, self.rate)))
+
+
+@dataclass(frozen=True)
+class ShuffledBatches(Training):
+    """Training with batches of a fixed size, from a dataset that is shuffled in every epoch.
+
+    Nothing better than the guarantee of known steps is proven for it. So ``upper`` is that of an
+    observer who knows the order of the examples. ``lower`` is achieved if the gradients of all
+    other examples are the same, and opposite to that of the example.
+
+    Parameters
+    ----------
+    noise_multiplier
+        The standard deviation of the noise of a step, in units of the clipping norm, 0.2 to 1000.
+    neighbours
+        How neighbouring datasets differ by one example: ``replace``, or ``zero-out``, which sets
+        its gradients to 0.
+
+    Raises
+    ------
+    ValueError
+        For an argument outside these ranges.
+
+    Notes
+    -----
+    ``n`` is the number of steps of an epoch, and ``rounds`` is that of epochs. Chua et al.,
+    "Scalable DP-SGD: Shuffling vs. Poisson Subsampling", NeurIPS 2024 (arXiv 2411.04205), have the
+    lower end for ``zero-out``.
+
+    Examples
+    --------
+    >>> batches = sb.ShuffledBatches(noise_multiplier=1.0)
+    >>> f"{sb.epsilon(batches, n=100, delta=1e-5):.1f}"
+    '[5.3, 10.0]'
+    """
+
+    neighbours: str = field(
+        default=Relation.REPLACE.value,
+        kw_only=True,
+        metadata={"help": "replace (the default) or zero-out"},
+    )
+    means: ClassVar[Mapping[Relation, tuple[float, float]]] = FIXED_SIZES
+    assumed: ClassVar[str] = (
+        "every epoch shuffles the dataset anew and cuts it into batches of one size. What you can "
+        "claim is what holds if the order is known; nothing better is proven."
+    )
+
+    @cached_property
+    def _source(self) -> GivenSource:
+        """What a step of the example tells if it is known, and the steps of an epoch if not."""
+        means, sigma = self.means[self.relation], self.noise_multiplier
+        z = cells(sigma, means, WIDE_CELLS)
+        shift = (means[0] - means[1]) / sigma
+        known = gaussian_pair(1.0 / shift, known_losses(shift), self.relation)
+        return GivenSource(
+            {"": known}, {"": shifted_laws(sigma, z, means, self.relation)}, key=self
+        )
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """Return an epoch: the step of the example if it is known, else one among all steps."""
+        return [Shuffle(self._source, 1, lower_draws=validation.users(n, "steps"))]
+
+
+def secret_step(sigma: float, z: FloatArray, relation: Relation) -> Decomposition:
+    """Return what the output of the example's step tells, with cells between `z` as its ends.
+
+    Parameters
+    ----------
+    sigma
+        The noise multiplier.
+    z
+        The ends of cells, in units of σ, shape (N + 1,), ascending; symmetric about 0 for the
+        replacement of an example.
+    relation
+        The neighbouring relation.
+    """
+    if RANDOM_STEPS[relation][1] != 0.0:
+        return opposite_pair(sigma, z, relation)
+    return gaussian_pair(sigma, z / sigma - 0.5 / sigma**2, relation)
+
+
+def cells(sigma: float, means: tuple[float, float], width: float = CELL_WIDTH) -> FloatArray:
+    """Return ends of cells for all δ, in units of σ, shape (N + 1,), ascending.
+
+    They cover outputs up to `MAX_REACH` standard deviations from the means, and are symmetric about
+    0 if the means are.
+    """
+    low, high = min(0.0, *means) / sigma, max(0.0, *means) / sigma
+    dense = 0.5 * (high - low) + DENSE_REACH
+    last = MAX_REACH - 0.5 * (high - low)
+    near = np.linspace(0.0, dense, math.ceil(dense / width) + 1)
+    ends = np.append(near, np.geomspace(dense, max(last, dense), FAR_CELLS + 1)[1:])
+    return 0.5 * (low + high) + np.unique(np.append(-ends, ends))
+
+
+def known_losses(shift: float) -> FloatArray:
+    """Return losses between which cells of a normal law and the same one, shifted, lie."""
+    return shift * (cells(1.0, (shift, 0.0)) - 0.5 * shift)
