@@ -186,9 +186,14 @@ def of_two_inputs(crowds: Sequence[Crowd], n: FloatArray) -> list[Memory]:
 def largest_of_two_inputs(memory: Memory, n: FloatArray) -> list[Profile]:
     """Return the largest D(ε) over all datasets, one for each order if they differ."""
     crowd = memory.crowd
-    blanket = Direction(crowd.blanket(), n, "blanket")
     places = (0,) if crowd.symmetric else (0, 1)
-    return [LargestOfTwoInputs(memory, blanket, n, place, True) for place in places]
+    return [_largest_of_order(memory, n, place, True) for place in places]
+
+
+def _largest_of_order(memory: Memory, n: FloatArray, place: int, has_all: bool) -> Profile:
+    """Return the profile of one order, with the blanket of the same order."""
+    crowd = memory.crowd.swap() if place else memory.crowd
+    return LargestOfTwoInputs(memory, Direction(crowd.blanket(), n, "blanket"), n, place, has_all)
 
 
 def orders_of_two_inputs(memory: Memory, n: FloatArray) -> tuple[tuple[Profile, Profile], ...]:
@@ -199,6 +204,5 @@ def orders_of_two_inputs(memory: Memory, n: FloatArray) -> tuple[tuple[Profile, 
     """
     if not memory.crowd.symmetric:
         return ()
-    blanket = Direction(memory.crowd.blanket(), n, "blanket")
-    first, second = (LargestOfTwoInputs(memory, blanket, n, place, False) for place in (0, 1))
+    first, second = (_largest_of_order(memory, n, place, False) for place in (0, 1))
     return ((first, second),)
