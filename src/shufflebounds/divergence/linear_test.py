@@ -240,7 +240,8 @@ class TestIntegral:
             # The largest f is at most 1.
             log += slip + (theta + distance) - distance * period + 1e-12 * period * distance
             log_below = min(log_below, log - math.log(-math.expm1(-distance * period)))
-        below = gain * math.exp(min(log_below, 0.0)) if log_below < math.inf else math.inf
+        # A bound above the gain says that the period is too short for this law.
+        below = gain * math.exp(log_below) if log_below <= 0.0 else math.inf
         return (above + below) * (1.0 + 1e-6)
 
 

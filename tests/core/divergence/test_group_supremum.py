@@ -86,6 +86,18 @@ def test_no_dataset_of_a_small_crowd_is_beyond_the_bounds(seed, heads, monkeypat
     assert upper >= largest * (1 - Fraction(1, 10**12))
 
 
+@pytest.mark.parametrize("eps", [0.0, 2.5, 6.0])
+@pytest.mark.parametrize("rare", [2, 1000, 10**6, 10**12])
+def test_a_report_that_others_hardly_send_does_not_raise_the_linear_test(rare, eps):
+    rows = [[Fraction(rare, rare + 1), Fraction(1, rare + 1)], [Fraction(1, 2), Fraction(1, 2)]]
+    a, b = as_floats(rows)
+    for first, second, x, y in ((a, b, *rows), (b, a, *reversed(rows))):
+        u = Excess.of(first, second, eps, 1e-15)
+        for others in (1, 4, 30):
+            lower = linear_test(u, as_floats(rows[:1]), [others], 1e-15)
+            assert lower <= exact_divergence(x, y, [rows[0]] * others, precise_exp(eps))
+
+
 def worst_of_equal_inputs(mechanisms, counts, group, eps):
     """D of 3-RR by convolution of multinomials; all users of a group hold one input."""
     tables = [r.matrix() for r in mechanisms]
