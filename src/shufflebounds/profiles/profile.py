@@ -374,9 +374,7 @@ class Interval:
     same object if the truth itself is known, as for a finite decomposition. If it
     ``is_of_one_curve``, both approximate one curve, as for a decomposition in cells; else theory
     may keep them apart. If ``is_ordered``, both consist of one direction for each order of the two
-    datasets, and the order is the same in every round. Every dataset is bounded by both profiles of
-    one of the ``orders``, if there are any: by the first in its own order, by the second in the
-    other one, or the other way round.
+    datasets, and the order is the same in every round.
     """
 
     lower: Profile
@@ -384,7 +382,6 @@ class Interval:
     is_ordered: bool = False
     is_attained: bool = True
     is_of_one_curve: bool = False
-    orders: tuple[tuple[Profile, Profile], ...] = ()
 
     @property
     def is_exact(self) -> bool:

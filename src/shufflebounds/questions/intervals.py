@@ -25,11 +25,6 @@ from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
-from shufflebounds.profiles.two_inputs import (
-    largest_of_two_inputs,
-    of_two_inputs,
-    orders_of_two_inputs,
-)
 from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
@@ -164,8 +159,6 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     if view in COVERING or is_given:
         return _largest(_covering(source, view), n)
     suprema = _suprema(source, n) if view is View.BEST else None
-    if suprema is not None and (two := of_two_inputs(source.crowds, n)):
-        suprema = Min([Max(largest_of_two_inputs(two[0], n)), suprema])
     upper = _smallest(source, n, suprema, source.few_blankets)
     if not pairs:
         return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
@@ -387,14 +380,12 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
         return _largest(pairs, most, is_selective=True)
-    two = of_two_inputs(shuffle.source.crowds, n) if view is View.BEST else []
-    orders = orders_of_two_inputs(two[0], n) if two else ()
     upper = _smallest(
         shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
     )
     if not pairs:
         return Interval(_largest(shuffle.source.blankets, n).lower, upper, is_attained=False)
-    return Interval(_largest(pairs, most, is_selective=True).lower, upper, orders=orders)
+    return Interval(_largest(pairs, most, is_selective=True).lower, upper)
 
 
 def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
