@@ -32,6 +32,7 @@ _PARTS = {
         "What every bound is made of and answers with.",
     ),
     "randomizers": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
+    "estimation": ("mechanisms", "Mechanisms", "Local randomizers, and how they compose."),
     "api": _QUESTIONS,
     "questions": _QUESTIONS,
     "subjects": _QUESTIONS,

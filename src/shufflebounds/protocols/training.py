@@ -131,15 +131,56 @@ class Training(Subject):
         )
 
     def least_noise(self, rounds: int) -> float:
-        """Return the smallest noise multiplier of so many epochs."""
+        """Return the smallest noise multiplier of so many epochs.
+
+        Parameters
+        ----------
+        rounds
+            The number of epochs.
+
+        Returns
+        -------
+        float
+            The noise multiplier.
+        """
         return MIN_NOISE
 
     def steps_joined(self, n: int, rounds: int, delta: float) -> int:
-        """Return the number of steps that an example joins, but for a small share of δ."""
+        """Return the number of steps that an example joins, but for a small share of δ.
+
+        Parameters
+        ----------
+        n
+            The number of steps of an epoch.
+        rounds
+            The number of epochs.
+        delta
+            δ.
+
+        Returns
+        -------
+        int
+            The number of steps.
+        """
         return rounds
 
     def epsilon_of_known_steps(self, n: int, rounds: int, delta: float) -> float:
-        """Return an ε at δ that holds even if the steps of all examples are known, rounded up."""
+        """Return an ε at δ that holds even if the steps of all examples are known, rounded up.
+
+        Parameters
+        ----------
+        n
+            The number of steps of an epoch.
+        rounds
+            The number of epochs.
+        delta
+            δ.
+
+        Returns
+        -------
+        float
+            ε (natural log).
+        """
         noise = self._noise_of_known_steps(self.steps_joined(n, rounds, delta))
         return loss_beyond(noise, delta * (1.0 - RARE_SHARE))
 
@@ -179,7 +220,7 @@ class PoissonSampling(Training):
     --------
     >>> steps = sb.PoissonSampling(noise_multiplier=1.0, rate=0.01)
     >>> f"{sb.epsilon(steps, n=100, delta=1e-5).upper:.2f}"
-    '0.74'
+    '0.72'
     """
 
     rate: float = field(metadata={"help": "probability of joining a step, 0 < rate <= 1"})

@@ -1,4 +1,4 @@
-"""A panel that is drawn once: the theorem and the table of the threat model, by other means."""
+"""A panel that is drawn once: the theorem and the table of the page on rounds, by other means."""
 
 import itertools
 import math
@@ -85,8 +85,8 @@ def lower_delta(members, rounds, eps0, grid=2e-5):
     return lambda eps: float(masses @ np.maximum(-np.expm1(np.minimum(eps - losses, 0.0)), 0.0))
 
 
-def test_the_table_of_the_threat_model():
-    page = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+def test_the_table_of_the_page_on_rounds():
+    page = (ROOT / "docs" / "what-to-compose.md").read_text(encoding="utf-8")
     rows = re.findall(r"^ *(10+|365)((?: +\d\.\d{4}){3})$", page, re.M)
     assert [int(rounds) for rounds, _ in rows] == [10, 100, 365]
     (least,) = re.findall(r"secret panel is at least (.*) and (.*):", page)

@@ -451,7 +451,7 @@ def test_bad_noise_multipliers(sigma):
 
 def test_two_epochs_of_two_steps_on_a_grid(monkeypatch):
     """The losses of two steps on a grid of both reports, convolved; not certified."""
-    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 40))
+    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 40, False))
     sigma, step = 0.9, 4e-3
     v = np.linspace(-9.0, 9.0, 501)
     weights = np.exp(-0.5 * (v * sigma + 0.5 / sigma) ** 2)
@@ -549,7 +549,7 @@ def test_profile_of_epochs():
 def test_orders_of_an_exported_epoch(monkeypatch):
     """dp_accounting keeps removing and adding an example apart, as its own events do."""
     pytest.importorskip("dp_accounting")
-    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 30))
+    monkeypatch.setattr(Aim.__new__, "__defaults__", (1e-6, 1, 30, False))
     epoch = sb.compose([(sb.RandomAllocation(1.0), 2, 1)])
     exported = to_dp_accounting(epoch, interval=1e-2, smallest=1e-4)
     with mp.workdps(20):

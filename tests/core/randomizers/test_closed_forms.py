@@ -367,7 +367,8 @@ def test_dataset_pairs_keep_their_promise_of_accuracy(kind, definition, eps0):
     with mpmath.workdps(200):
         rows = definition(3, mpmath.exp(mpmath.mpf(eps0) / 2))
         pair = kind(eps0).dataset_pair()
-        assert pair.rel_err < 4 * CLOSED_FORM_ERR
+        # ε₀ is known to a rounding, and with it e^{ε₀} to ε₀ times as much.
+        assert pair.rel_err < (4 + eps0) * CLOSED_FORM_ERR
         assert_same(pair, *rows, err=pair.rel_err)
 
 
