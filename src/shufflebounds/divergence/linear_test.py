@@ -214,7 +214,8 @@ class TestIntegral:
         if not value > 0.0:
             return 0.0
         log_scale, slip = self._log_scale(theta, threshold)
-        main = exp_down(log_scale - slip + math.log(value) * (1.0 + 8.0 * U) - 8.0 * U)
+        log_value = math.log(value)
+        main = exp_down(log_scale - slip + log_value - 8.0 * U * (1.0 + abs(log_value)))
         return main - self._wrapped(threshold)
 
     def _log_scale(self, theta: float, threshold: float) -> tuple[float, float]:
