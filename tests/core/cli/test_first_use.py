@@ -322,7 +322,8 @@ def test_lines_of_one_mechanism_are_told_apart_without_colours():
     # One family has one colour.
     assert len({look.color for look in looks}) == 2
     assert all(look.dashes != DOTTED for look in looks)  # which are those of unproven bounds
-    assert [line.label for line, _ in view.lines] == [*(name for name, _ in named), "BLH"]
+    # As in the figures of papers.
+    assert [line.label for line, _ in view.lines] == ["4-RR", "16-RR", "64-RR", "BLH"]
     assert view.title[0] == "blanket"
 
 
