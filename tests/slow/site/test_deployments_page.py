@@ -28,7 +28,7 @@ def _files(tmp_path, monkeypatch):
 
 
 def test_the_python_prints_what_it_says():
-    assert assert_prints_what_it_says(PAGE) == 3
+    assert assert_prints_what_it_says(PAGE) == 2
 
 
 def test_the_command_prints_what_it_says():
