@@ -95,7 +95,7 @@ def grid(seed: int) -> Iterator[Question]:
 def of_randomizer(name: str, one: sb.Randomizer, side: str, point: deployer_grid.Point) -> Question:
     """A bound of a mechanism: ``blanket``, ``pair`` or ``all``."""
     one = one if point.rate == 1.0 else sb.Subsampled(one, point.rate)
-    what = claim_files.described(one)
+    what = claim_files.described_claim(one)
     assert what is not None
     n, delta = point.users, point.delta
     if side == "all":

@@ -47,13 +47,13 @@ class Framed:
 
 def enclosure(value: Enclosure) -> str:
     """Return an enclosure as an interval."""
-    lower, upper = _ends(value)
+    lower, upper = _outward_ends(value)
     return f"<code>[{lower}, {upper}]</code>"
 
 
 def enclosures(values: Enclosures) -> str:
     """Return a table with an enclosure in each row."""
-    rows = [(str(i), *_ends(value)) for i, value in enumerate(values[:_MOST_ROWS])]
+    rows = [(str(i), *_outward_ends(value)) for i, value in enumerate(values[:_MOST_ROWS])]
     return _table(counted(len(values), "enclosure"), ("", "lower", "upper"), rows, len(values))
 
 
@@ -77,7 +77,7 @@ def curve(value: Curve) -> str:
     for point in value.points[:_MOST_ROWS]:
         place = f"{getattr(point.setting, specification.axis.name):.15g}"
         answer = point.answer
-        ends = (answer.shortfall, "") if answer.shortfall else _ends(answer.enclosure)
+        ends = (answer.shortfall, "") if answer.shortfall else _outward_ends(answer.enclosure)
         rows.append((place, *ends))
     bound, quantity = specification.bound, specification.quantity
     caption = f"{title(value)}: {bound.label} ({bound.kind.value}), {_setting(value)}"
@@ -149,7 +149,7 @@ def _setting(value: Curve) -> str:
     return plain(setting_text(value.specification.setting))
 
 
-def _ends(value: Enclosure) -> tuple[str, str]:
+def _outward_ends(value: Enclosure) -> tuple[str, str]:
     """Return both ends, rounded outward."""
     return outward(value.lower, up=False), outward(value.upper, up=True)
 

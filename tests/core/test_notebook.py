@@ -33,7 +33,7 @@ def caption(html: str) -> str:
 def compute(bound="blanket", points=3, **setting) -> curves.Curve:
     wanted = Specification(
         BOUNDS[bound],
-        registry.parse({"type": "krr", "k": 4}, 1),
+        registry.parse_sent({"type": "krr", "k": 4}, 1),
         Setting(**{"eps0": 1.0, "delta": 1e-6, **setting}),
         Axis("n", Grid(100, 1000, points, "geometric")),
     )

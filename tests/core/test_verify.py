@@ -350,7 +350,7 @@ def test_joints_of_different_parts_are_proven(parts, joint):
     claim = {"mechanism": "joint", "parts": parts, "n": 10_000, "delta": 1e-6}
     assert proven({**claim, "eps": 1.001 * found.upper})
     assert not proven({**claim, "eps": 0.999 * found.lower})
-    described = campaign.claim_files.described(joint)
+    described = campaign.claim_files.described_claim(joint)
     assert proven({**described, "n": 10_000, "delta": 1e-6, "eps": 1.001 * found.upper})
 
 

@@ -26,7 +26,7 @@ def specification(**changes) -> Specification:
     setting = {key: given[key] for key in NAMES if key in given}
     return Specification(
         bound=bound(given["bound"]),
-        reports=registry.parse(given["mechanism"], given["k_joint"]),
+        reports=registry.parse_sent(given["mechanism"], given["k_joint"]),
         setting=Setting(**setting),
         axis=parse_axis(given["x"]),
         quantity=given["quantity"],

@@ -227,7 +227,7 @@ def specifications(
     for experiment in entry.experiments:
         mechanism = expand_mechanism(entry.mechanisms, entry.experiments[experiment].mechanism)
         # Reports of equal size are the same in every regime, and may come from a file.
-        reports = cache(partial(registry.parse, mechanism))
+        reports = cache(partial(registry.parse_sent, mechanism))
         for regime in entry.experiments[experiment].regimes:
             for curve in entry.experiments[experiment].curves:
                 name = CurveName(experiment, regime, curve)

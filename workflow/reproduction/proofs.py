@@ -18,7 +18,7 @@ from shufflebounds.bounds.base import Kind
 from shufflebounds.core.setting import Setting
 from shufflebounds.curves.claim_files import (
     Claim,
-    described,
+    described_claim,
     is_single_report,
     lower,
     upper,
@@ -170,7 +170,7 @@ def _claims(specification: Specification, setting: Setting, number: float) -> Se
     if name in CLONES:
         reports: Claim | None = {"mechanism": name, "eps0": protocol.eps0}
     elif isinstance(protocol, Reports):
-        reports = described(protocol.randomizer)
+        reports = described_claim(protocol.randomizer)
     else:
         reports = None
     if reports is None:

@@ -23,7 +23,7 @@ from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, option
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
-from shufflebounds.cli.values import REAL, Name, Target
+from shufflebounds.cli.values import REAL, Name, OutputFile
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, outward, reached
 from shufflebounds.core.progress import progress
@@ -75,7 +75,9 @@ METRICS = {
     option(
         "--budget", REAL, "Exit with 1 if epsilon is not shown to be at most this.", metavar="EPS"
     ),
-    option("--running", Target(), "Write epsilon of all days so far to this file.", section=OUTPUT),
+    option(
+        "--running", OutputFile(), "Write epsilon of all days so far to this file.", section=OUTPUT
+    ),
     option(
         "--format form",
         Name(FORMATS),
@@ -86,7 +88,7 @@ METRICS = {
     ),
     option(
         "--claim",
-        Target(".json"),
+        OutputFile(".json"),
         "Write claims that verify/verify.py proves: one for each report, at its part of delta.",
         section=OUTPUT,
     ),
@@ -121,7 +123,11 @@ def account(
         claimed = [] if claim is None else _write_claims(claim, deployment, delta)
     total = largest_epsilon(groups.values())
     if running is not None:
-        text = _csv(rows) if rows else _prometheus(description, deployment, total, delta, budget)
+        text = (
+            _csv_of_reports(rows)
+            if rows
+            else _prometheus(description, deployment, total, delta, budget)
+        )
         or_value_error(running, lambda: write_text(text, running))
     large = [
         *large_delta_of(deployment.most_users, delta, repr(delta)),
@@ -139,8 +145,8 @@ def account(
             "groups": {name: plain_ends(x) for name, x in groups.items()},
             "reports_of_group": largest,
         },
-        table=_table(shares, total, deployment, group, output),
-        sections=_sections(groups, group, deployment, output),
+        table=_reports_table(shares, total, deployment, group, output),
+        sections=_group_sections(groups, group, deployment, output),
         claim=_claim(total, budget, bool(large), output),
         fallback=[_remains(deployment, delta)],
         legend=LEGEND | {LOWER_BOUND: DIVERGENCE_ROWS["lower"]},
@@ -282,7 +288,7 @@ def _local_epsilon_of_group(sent: Iterable[SentReport], days: int, delta: float)
     return math.fsum([*pure, local]) * (1.0 + ROUNDING)
 
 
-def _sections(
+def _group_sections(
     groups: Mapping[str, Enclosure], group: str, deployment: Deployment, output: Output
 ) -> dict[str, list[str]]:
     """Return what each group can claim, if there are several; `group` has the largest ε."""
@@ -297,7 +303,7 @@ def _sections(
     }
 
 
-def _table(
+def _reports_table(
     shares: Sequence[Mapping[str, Any]],
     total: Enclosure,
     deployment: Deployment,
@@ -499,7 +505,7 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
     return notes
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def _csv_of_reports(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
@@ -537,7 +543,7 @@ def _prometheus(
 
 def _why_unverifiable(part: SentReport) -> str:
     """Return why verify/verify.py cannot prove a claim about a report; empty if it can."""
-    if claim_files.described(part.randomizer) is None:
+    if claim_files.described_claim(part.randomizer) is None:
         return f"verify/verify.py does not define {part.randomizer!r}"
     if part.shuffles > MAX_CLAIMED_ROUNDS:
         return f"verify/verify.py proves claims on at most {MAX_CLAIMED_ROUNDS} shuffles"
@@ -594,7 +600,7 @@ def _write_claims(path: Path, deployment: Deployment, delta: float) -> list[str]
 def _claim_on(part: SentReport, delta: float) -> claim_files.Claim:
     """Return the claim about the blanket of one report."""
     n, times = part.fewest_users, part.shuffles
-    mechanism = claim_files.described(part.randomizer)
+    mechanism = claim_files.described_claim(part.randomizer)
     assert mechanism is not None  # since `_why_unverifiable`
     composed = compose([(part.randomizer.blankets().values(), n, times)])
     eps = reached(lambda: composed.epsilon(delta)).upper

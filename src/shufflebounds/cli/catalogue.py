@@ -19,11 +19,11 @@ from shufflebounds.randomizers import registry
 PLAIN_SYMBOLS = {"ε₀": "eps0", "ε": "epsilon", "δ": "delta", "≥": ">=", "−": "-", "``": ""}
 
 
-def _name(names: Sequence[str]) -> Argument:
+def _name_argument(names: Sequence[str]) -> Argument:
     return Argument(["name"], required=False, type=Name(names), metavar="[NAME]")
 
 
-@command(_name([*registry.mechanism_names(), *protocols(), TRAINING]), "json")
+@command(_name_argument([*registry.mechanism_names(), *protocols(), TRAINING]), "json")
 def mechanisms(name: str | None) -> Reply:
     """List the mechanisms and protocols, or explain one.
 
@@ -49,7 +49,7 @@ def mechanisms(name: str | None) -> Reply:
     )
 
 
-@command(_name([*BOUNDS]), "json")
+@command(_name_argument([*BOUNDS]), "json")
 def bounds(name: str | None) -> Reply:
     """List the bounds, or say who proved one.
 

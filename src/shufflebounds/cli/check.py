@@ -192,7 +192,7 @@ def check(
         title=f"{deployment.title()}: are the {deployment.sample.seen.name} "
         f"(epsilon = {eps!r}, delta = {delta!r})-DP?",
         facts=deployment.facts(delta=delta) | facts,
-        table=_table(findings, eps, output),
+        table=_findings_table(findings, eps, output),
         shown=None if every_row else _shown_rows(findings, eps, imprecise),
         claim=[
             f"{verdict.upper()}.",
@@ -213,7 +213,7 @@ def _place_of_claim(findings: Sequence[Finding], eps: float) -> int:
     return sum(finding.end <= eps for finding in findings)
 
 
-def _table(findings: Sequence[Finding], eps: float, output: Output) -> Table:
+def _findings_table(findings: Sequence[Finding], eps: float, output: Output) -> Table:
     """Return a row for each finding, sorted by ε, and one for the claim between them."""
     rows = [
         (_bound_label(finding.bound), finding.text(output), EFFECTS[finding.verdict(eps)])

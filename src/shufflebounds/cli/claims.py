@@ -19,7 +19,9 @@ CLAIM_MARGIN = 2e-4
 
 def is_verifiable(deployment: Scenario) -> bool:
     """Return whether the program defines the reports."""
-    return deployment.sends_reports and claim_files.described(deployment.randomizer) is not None
+    return (
+        deployment.sends_reports and claim_files.described_claim(deployment.randomizer) is not None
+    )
 
 
 def require_verifiable(deployment: Scenario) -> None:
@@ -41,7 +43,7 @@ def write_claims(
     report also the end that holds for all datasets, if it is smaller. Claims about one round leave
     the second program the room of `CLAIM_MARGIN` that its own bounds need.
     """
-    mechanism = claim_files.described(deployment.randomizer)
+    mechanism = claim_files.described_claim(deployment.randomizer)
     (n, rounds), *also = deployment.every_round
     is_single = deployment.has_one_round
     assert mechanism is not None  # since `require_verifiable`

@@ -18,7 +18,7 @@ from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, Target
+from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, OutputFile
 from shufflebounds.core.enclosure import PrecisionError, outward
 from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.setting import Axis, Grid, Setting
@@ -85,7 +85,10 @@ MAX_ROWS = 11
         section=SENT,
     ),
     option(
-        "-o --output", Target(), "CSV file to write.  [default: standard output]", section=OUTPUT
+        "-o --output",
+        OutputFile(),
+        "CSV file to write.  [default: standard output]",
+        section=OUTPUT,
     ),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
 )
@@ -238,7 +241,7 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation)
     return replace(
         reply,
         title=f"{len(rows)} of {points} points, {relation.short}; -o FILE writes all, both ends.",
-        table=_table(computed, rows),
+        table=_curves_table(computed, rows),
     )
 
 
@@ -251,7 +254,7 @@ def _drawing_error(computed: Sequence[Curve], plot: Path) -> ValueError | None:
     return None
 
 
-def _table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
+def _curves_table(computed: Sequence[Curve], rows: Sequence[int]) -> Table:
     """Return the safe ends of the bounds at some of the points; empty where one is imprecise."""
     axis = computed[0].specification.axis.name
     values = [getattr(computed[0].points[row].setting, axis) for row in rows]
@@ -339,6 +342,6 @@ def _empty_points_error(computed: Sequence[Curve]) -> PrecisionError | None:
 def _draw_curves(computed: Sequence[Curve], path: Path) -> None:
     from shufflebounds.curves.plotting import figures, sheets
 
-    names = sheets.mechanism_names(computed)
+    names = sheets.figure_names(computed)
     heading = ", ".join(names.values()) if len(names) > 1 else title(computed[0])
     figures.draw(sheets.of_computed(computed, heading), [path], titled=True)

@@ -18,7 +18,7 @@ import click
 
 from shufflebounds.cli.parameters import usages
 from shufflebounds.cli.reply import Output, Reply, publish
-from shufflebounds.cli.values import REAL, SHARE, WHOLE, Name, Rounds, Target
+from shufflebounds.cli.values import REAL, SHARE, WHOLE, Name, OutputFile, UsersAndRounds
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
 from shufflebounds.core.progress import clear_step
@@ -232,7 +232,7 @@ OPTIONS: Mapping[str, Option] = {
     "rounds": rounds_option("--k-joint"),
     "also": option(
         "--also",
-        Rounds(),
+        UsersAndRounds(),
         "T more rounds with N users each, such as 1.2e6:10.",
         multiple=True,
         metavar="N:T",
@@ -246,7 +246,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "report": option(
         "--report",
-        Target(".md", ".html"),
+        OutputFile(".md", ".html"),
         "Write a report for reviewers, .md or .html.",
         section=OUTPUT,
     ),

@@ -34,7 +34,7 @@ from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
 from shufflebounds.cli.training import training_reply
-from shufflebounds.cli.values import REAL, Target
+from shufflebounds.cli.values import REAL, OutputFile
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.words import counted
@@ -197,7 +197,7 @@ epsilon = Question(
         rtol_option("1e-4 for one round, else 1e-3; for training 1e-3 and 0.01"),
         option(
             "--claim",
-            Target(),
+            OutputFile(),
             "Write a file of claims, which verify/verify.py proves again.",
             section=OUTPUT,
         ),

@@ -98,12 +98,12 @@ class Reply:
         table = {heading: [cells[i] for i in shown] for heading, cells in self.table.items()}
         hidden = len(rows) - len(shown)
         paragraphs = [
-            [wrapped(self.title)],
+            [wrapped_paragraph(self.title)],
             [self._emphasized_claim()],
             table_lines(table, terminal_width()),
             [f"Use --all for {hidden} more."] if hidden else [],
             *(
-                [name, *(wrapped(f"  {text}", "    ") for text in texts)]
+                [name, *(wrapped_paragraph(f"  {text}", "    ") for text in texts)]
                 for name, texts in self.sections.items()
             ),
             *(self._explanation() if output.explain else self._warnings()),
@@ -112,22 +112,22 @@ class Reply:
 
     def _emphasized_claim(self) -> str:
         """The claim, whose first sentence stands out in a terminal."""
-        text = wrapped(" ".join([*self.claim, *self.fallback]))
+        text = wrapped_paragraph(" ".join([*self.claim, *self.fallback]))
         # Lines are broken at spaces, each of which becomes a line feed.
         end = len(self.claim[0]) if self.claim else 0
         return f"{click.style(text[:end], bold=True, fg=self.color)}{text[end:]}" if end else text
 
     def _explanation(self) -> list[list[str]]:
         """The legend and the notes, as paragraphs."""
-        legend = [wrapped(line, "  ") for line in self.legend_lines]
-        return [legend, *([wrapped(note)] for note in (*self.notes, *self.written))]
+        legend = [wrapped_paragraph(line, "  ") for line in self.legend_lines]
+        return [legend, *([wrapped_paragraph(note)] for note in (*self.notes, *self.written))]
 
     def _warnings(self) -> list[list[str]]:
         """The first sentences of warnings, and how to see the notes."""
         shown = [first_sentence(note) for note in (*self.warnings, *self.written)]
         has_more = shown != [*self.notes, *self.written]
         more = ["Use --explain to see the assumptions."] if has_more else []
-        return [*([wrapped(note)] for note in shown), more]
+        return [*([wrapped_paragraph(note)] for note in shown), more]
 
 
 def publish(reply: Reply, output: Output) -> None:
@@ -137,7 +137,7 @@ def publish(reply: Reply, output: Output) -> None:
         or_value_error(path, lambda: write_text(page.replace(KEPT_SPACE, " "), path))
     click.echo(reply.document, nl=False)
     for remark in reply.remarks:
-        click.echo(wrapped(remark), err=True)
+        click.echo(wrapped_paragraph(remark), err=True)
     # Without a choice, styles are printed to a terminal only.
     color = False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
     for line in [reply.json] if output.as_json else reply.lines(output):
@@ -164,7 +164,7 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((USUAL_WIDTH, 1)).columns
 
 
-def wrapped(text: str, indent: str = "") -> str:
+def wrapped_paragraph(text: str, indent: str = "") -> str:
     """Return a paragraph in lines that fit; ``indent`` stands before all but the first."""
     width = min(USUAL_WIDTH, terminal_width())
     lines = wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)

@@ -202,24 +202,24 @@ def _what_remains(reply: Reply, hidden_by: str) -> str:
 def _markdown_part(tag: str, content: Any) -> str:
     match tag:
         case "headline":
-            return f"# {_escaped(content)}"
+            return f"# {_escaped_markdown(content)}"
         case "h2":
-            return f"## {_escaped(content)}"
+            return f"## {_escaped_markdown(content)}"
         case "ul":
-            return "\n".join(f"- {_escaped(item)}" for item in content)
+            return "\n".join(f"- {_escaped_markdown(item)}" for item in content)
         case "table":
-            lines = [f"| {' | '.join(map(_escaped, row))} |" for row in content]
+            lines = [f"| {' | '.join(map(_escaped_markdown, row))} |" for row in content]
             return "\n".join([lines[0], "|---" * len(content[0]) + "|", *lines[1:]])
         case "command" | "object":
             # The content may itself hold a line of backticks.
             fence = max(["```", *(f"{run}`" for run in re.findall("`+", content))], key=len)
             return f"{fence}\n{content}\n{fence}"
         case "p":
-            return _escaped(content)
-    return f"{_escaped(tag.capitalize())}:\n\n{_markdown_part(_kind(content), content)}"
+            return _escaped_markdown(content)
+    return f"{_escaped_markdown(tag.capitalize())}:\n\n{_markdown_part(_kind(content), content)}"
 
 
-def _escaped(text: str) -> str:
+def _escaped_markdown(text: str) -> str:
     """Markdown that shows the text as it is, such as a file name with the characters of a tag."""
     return MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 

@@ -182,12 +182,12 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
     for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
         assert bound.make is not None
         if bound.kind is not Kind.LOWER:
-            risks[name] = Risk([_profile(Plan(subject, rounds, bound.make), n, rtol)])
+            risks[name] = Risk([_risk_profile(Plan(subject, rounds, bound.make), n, rtol)])
             continue
         # Any pair gives a lower bound. The two orders of some are alike: their false negatives
         # are those of one attack.
         pairs = _pairs_of_datasets(subject, n)
-        profiles = [(_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
+        profiles = [(_risk_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
         symmetric = [x for x, alike in profiles if alike]
         others = [x for x, alike in profiles if not alike]
         is_symmetric = bool(symmetric)
@@ -219,7 +219,7 @@ def _pairs_of_datasets(subject: Subject, n: int) -> list[tuple[MakeInterval, boo
     ]
 
 
-def _profile(plan: Plan, n: int, rtol: float | None) -> SampledProfile:
+def _risk_profile(plan: Plan, n: int, rtol: float | None) -> SampledProfile:
     """Return the profile of rounds, with an advantage of relative width `rtol` if possible."""
     density = USUAL_DENSITY
     curve = sampled_profile(plan, n, density=density)

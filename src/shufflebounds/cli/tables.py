@@ -33,7 +33,7 @@ def table_lines(table: Table, width: int) -> list[str]:
     sides = [">" if is_numeric(cells) else "<" for cells in table.values()]
     lines = []
     for place, row in enumerate([tuple(columns), *zip(*columns.values(), strict=True)]):
-        cells = [_broken(cell, size) for cell, size in zip(row, sizes, strict=True)]
+        cells = [_cell_lines(cell, size) for cell, size in zip(row, sizes, strict=True)]
         # The last lines of headings stand above the first row.
         height = max(map(len, cells), default=0) if place == 0 else 0
         cells = [[""] * (height - len(cell)) + cell for cell in cells]
@@ -65,12 +65,12 @@ def _column_sizes(columns: Table, width: int) -> dict[str, int]:
         sizes[widest] -= 1
     # Broken between words, a column may need less than what is left to it.
     return {
-        heading: max(len(line) for cell in (heading, *cells) for line in _broken(cell, size))
+        heading: max(len(line) for cell in (heading, *cells) for line in _cell_lines(cell, size))
         for (heading, cells), size in zip(columns.items(), sizes.values(), strict=True)
     }
 
 
-def _broken(cell: str, size: int) -> list[str]:
+def _cell_lines(cell: str, size: int) -> list[str]:
     """Return the lines of a cell."""
     return [cell] if len(cell) <= size else wrap(cell, size, break_on_hyphens=False)
 

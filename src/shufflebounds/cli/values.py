@@ -100,7 +100,7 @@ class Whole(click.ParamType):
         return int(number)
 
 
-class Rounds(click.ParamType):
+class UsersAndRounds(click.ParamType):
     """Users and rounds, such as 1.2e6:10."""
 
     name = "rounds"
@@ -181,7 +181,7 @@ class Number(Real):
         return WHOLE.convert(value, param, ctx) if is_whole else super().convert(value, param, ctx)
 
 
-class Target(click.Path):
+class OutputFile(click.Path):
     """A file to write, in a directory that exists."""
 
     def __init__(self, *suffixes: str) -> None:
@@ -197,7 +197,7 @@ class Target(click.Path):
         return path
 
 
-class Figure(Target):
+class Figure(OutputFile):
     """A figure to draw; the packages that draw must be installed."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:

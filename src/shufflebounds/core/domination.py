@@ -56,7 +56,7 @@ def undominated(candidates: Mapping[str, Decomposition]) -> dict[str, Decomposit
             if terms > _MAX_TERMS:
                 return remaining
             if exceeds(remaining[large], remaining[small]):
-                remaining[large] = _covering(remaining[large], remaining.pop(small))
+                remaining[large] = _covering_both(remaining[large], remaining.pop(small))
                 break
     return remaining
 
@@ -76,7 +76,7 @@ def exceeds(large: Decomposition, small: Decomposition) -> bool:
     )
 
 
-def _covering(large: Decomposition, small: Decomposition) -> Decomposition:
+def _covering_both(large: Decomposition, small: Decomposition) -> Decomposition:
     """Return `large`, so uncertain that its upper bounds are those of `small`, too."""
     missing = 0.0
     for decomposition in (large, small):

@@ -116,7 +116,7 @@ def common_lattice(first: FloatArray, second: FloatArray) -> Lattice | None:
     It is None if the log-ratios are not multiples of one number, if the products would have more
     than `_MAX_LATTICE_PLACES` places, or if the components of `first` fill too few of their places.
     """
-    step = _lattice_step(second)
+    step = _common_step(second)
     if step is None:
         return None
     places = [np.rint(logs / step).astype(np.int64) for logs in (first, second)]
@@ -162,7 +162,7 @@ def shifted_places(lattice: Lattice) -> NDArray[np.int64]:
     return np.stack(np.nonzero(_sums_at_places(first, second, lattice)[0]))
 
 
-def _lattice_step(logs: FloatArray) -> float | None:
+def _common_step(logs: FloatArray) -> float | None:
     """Return the number of which all log-ratios may be multiples, or None if all are 0.
 
     It is near the smallest distance of two absolute values, and divides the largest one.
@@ -274,7 +274,7 @@ def distinct_products(first: NDArray[np.int64], second: NDArray[np.int64]) -> ND
     first = first[:, _ratio_order(first)]
     collected = np.empty((2, 0), dtype=np.int64)
     waiting: list[NDArray[np.int64]] = []
-    for columns in _blocks(first, second):
+    for columns in _column_blocks(first, second):
         waiting.append(_distinct_ratios(_all_pairs(first[:, columns], second, np.add)))
         if _are_many(waiting, collected):
             collected, waiting = (
@@ -311,7 +311,7 @@ def united_products(first: FloatArray, second: FloatArray) -> tuple[FloatArray, 
     waiting: list[FloatArray] = []
     block_error = 0.0
     errors: list[float] = []
-    blocks = _blocks(first, second)
+    blocks = _column_blocks(first, second)
     for columns in blocks:
         pairs = _all_pairs(first[:, columns], second, np.multiply)
         united, error = _unite_by_keys(pairs, _all_pairs(logs[0][:, columns], logs[1], np.add))
@@ -367,7 +367,7 @@ def _all_pairs(first: NDArray, second: NDArray, combine: np.ufunc) -> NDArray:
     return combine(first[:, :, None], second[:, None, :]).reshape(first.shape[0], -1)
 
 
-def _blocks(first: NDArray, second: NDArray) -> list[slice]:
+def _column_blocks(first: NDArray, second: NDArray) -> list[slice]:
     """Return slices of the columns of `first`, each of which makes one block of pairs."""
     step = max(1, _PAIRS_PER_BLOCK // second.shape[1])
     return [slice(start, start + step) for start in range(0, first.shape[1], step)]

@@ -33,10 +33,10 @@ _OTHERS = {"x1": 1, "1": 1, "third": 2}
 Claim = dict[str, Any]
 
 
-def described(randomizer: Randomizer) -> Claim | None:
+def described_claim(randomizer: Randomizer) -> Claim | None:
     """Return what a claim says of a randomizer; None where the program does not define it."""
     if isinstance(randomizer, Subsampled):
-        sampled = described(randomizer.randomizer)
+        sampled = described_claim(randomizer.randomizer)
         if sampled is None or "rate" in sampled:
             return None
         return {**sampled, "rate": randomizer.rate}
@@ -72,7 +72,7 @@ def _described_joint(joint: Joint) -> Claim | None:
 
 def _described_part(part: Randomizer) -> Claim | None:
     """Return what a claim says of a part: a report of a named mechanism that is always sent."""
-    claim = described(part)
+    claim = described_claim(part)
     if claim is None or isinstance(claim["mechanism"], list):
         return None
     return None if {"rate", "reports", "parts"} & claim.keys() else claim

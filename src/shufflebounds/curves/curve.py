@@ -118,12 +118,12 @@ def rows(curve: Curve) -> Iterator[tuple[Any, ...]]:
 def write_all(curves: Sequence[Curve], path: str | os.PathLike[str]) -> None:
     """Write the tables of curves of one quantity one below the other, as `write` does."""
     names = columns(curves[0].specification.quantity)
-    storage.write(names, [row for curve in curves for row in rows(curve)], path)
+    storage.write_table(names, [row for curve in curves for row in rows(curve)], path)
 
 
 def write(curve: Curve, path: str | os.PathLike[str]) -> None:
     """Write its table as CSV with a checksum (see `storage`), at once or not at all."""
-    storage.write(columns(curve.specification.quantity), rows(curve), path)
+    storage.write_table(columns(curve.specification.quantity), rows(curve), path)
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     import pandas as pd
 
     table = pd.read_csv(
-        io.StringIO(storage.read(path)),
+        io.StringIO(storage.read_table(path)),
         keep_default_na=False,
         na_values={name: [""] for name in _MAY_BE_EMPTY},
         dtype={"distance": "Int64"}
@@ -151,14 +151,14 @@ def verify(path: str | os.PathLike[str], name: CurveName, specification: Specifi
     The sentence names the file, the column, the value found and the one wanted. Looks at every
     row, without computing any; costs about half a millisecond.
     """
-    cells = storage.columns(path)
+    cells = storage.table_columns(path)
     _require_columns(path, cells)
     settings = list(specification.settings)
-    storage.require(path, cells, _constant_cells(name, specification), but="digest")
+    storage.require_columns(path, cells, _constant_cells(name, specification), but="digest")
     storage.require_rows(path, cells, [_setting_cells(setting) for setting in settings])
     if specification.distance is not None:
-        storage.require(path, cells, {"distance": specification.distance})
-    storage.require(path, cells, {"digest": specification.digest})
+        storage.require_columns(path, cells, {"distance": specification.distance})
+    storage.require_columns(path, cells, {"digest": specification.digest})
     quantity = specification.quantity
     ends = zip(cells[f"{quantity}_lower"], cells[f"{quantity}_upper"], strict=True)
     for setting, pair in zip(settings, ends, strict=True):

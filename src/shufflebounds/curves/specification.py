@@ -211,9 +211,9 @@ def of_question(
         validation.choice("settings", key, NAMES)
     fixed = dict(settings)
     if not isinstance(mechanism, Randomizer):
-        reports = registry.parse(mechanism)
+        reports = registry.parse_sent(mechanism)
     elif parameters := description.described(mechanism):
-        reports = registry.parse(parameters)
+        reports = registry.parse_sent(parameters)
         if "eps0" in reports.needs:
             fixed.setdefault("eps0", mechanism.eps0)
     else:
@@ -250,7 +250,7 @@ def read(text: str) -> Specification:
         settings["delta"] = OverN(settings["delta"]["over_n"])
     return Specification(
         bound=bound(content["bound"]),
-        reports=registry.parse(content["mechanism"], content["k_joint"]),
+        reports=registry.parse_sent(content["mechanism"], content["k_joint"]),
         setting=Setting(**settings),
         axis=parse_axis(content["x"]),
         quantity=content["quantity"],

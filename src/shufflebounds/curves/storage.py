@@ -32,7 +32,7 @@ class CurveName:
         return f"{self.experiment}/{self.regime}/{self.curve}"
 
 
-def write(
+def write_table(
     columns: Sequence[str], rows: Iterable[Iterable[object]], path: str | os.PathLike[str]
 ) -> None:
     """Write a table, at once or not at all: its `sealed` text."""
@@ -40,7 +40,7 @@ def write(
 
 
 def sealed(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return the `text` of a table with a checksum at the end of each row, as `read` wants it."""
+    """Return the `text` of a table with a checksum at the end of each row, for `read_table`."""
     header, *body = text(columns, rows).removesuffix("\n").split("\n")
     checksum = _checksum([header, *body])
     return "\n".join([f"{header},{CHECKSUM}", *(f"{row},{checksum}" for row in body), ""])
@@ -59,7 +59,7 @@ def text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     return content.getvalue()
 
 
-def read(path: str | os.PathLike[str]) -> str:
+def read_table(path: str | os.PathLike[str]) -> str:
     """Return the table as CSV, without the checksum.
 
     Raises ValueError, naming the file, where there is no checksum, or not that of the rest.
@@ -77,13 +77,13 @@ def read(path: str | os.PathLike[str]) -> str:
     return "\n".join([*content, ""])
 
 
-def columns(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """Return the cells of a table that `read` can read, as they are written, by column."""
-    header, *rows = csv.reader(io.StringIO(read(path)))
+def table_columns(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """Return the cells of a table that `read_table` can read, as they are written, by column."""
+    header, *rows = csv.reader(io.StringIO(read_table(path)))
     return dict(zip(header, zip(*rows, strict=True), strict=True))
 
 
-def require(
+def require_columns(
     path: str | os.PathLike[str],
     cells: Mapping[str, Sequence[str]],
     expected: Mapping[str, object],

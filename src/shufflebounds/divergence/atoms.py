@@ -169,7 +169,7 @@ class Moments:
     scale: FloatArray
 
 
-def moments(atoms: Atoms, theta: FloatArray) -> Moments:
+def atom_moments(atoms: Atoms, theta: FloatArray) -> Moments:
     """Return bounds of log1p(Σ_{i≥j} p_i expm1(θh_i)/R_j) for all j, θ and both signs of θ."""
     upper = np.empty((2, atoms.size + 1, theta.size))
     one_draw = np.empty((atoms.size, theta.size))

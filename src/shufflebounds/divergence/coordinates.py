@@ -169,7 +169,7 @@ class Series:
 
 
 @lru_cache(maxsize=8)
-def moments(kinds: Kinds, degree: int) -> CoordinateMoments | None:
+def coordinate_moments(kinds: Kinds, degree: int) -> CoordinateMoments | None:
     """Return those of all patterns; None if R(x) is 0 in one, or ratios are too far apart."""
     p, q = np.array([(k - q, q) for k in range(degree + 1) for q in range(k + 1)]).T
     parts = [_KindSums.of(count, crowds, degree + 1) for count, crowds in kinds]
@@ -598,5 +598,5 @@ def _sums_of_products(left: FloatArray, right: FloatArray, weights: FloatArray) 
 
 @lru_cache(maxsize=8)
 def _series(kinds: Kinds, degree: int, eps: float, rate: float) -> Series | None:
-    moments_ = moments(kinds, degree)
+    moments_ = coordinate_moments(kinds, degree)
     return None if moments_ is None else moments_.series(eps, rate)

@@ -40,8 +40,8 @@ from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.supremum import (
     CELLS,
     TILTS,
-    Aim,
     Integral,
+    SupremumAim,
     aim_at,
     fractions_of_blanket,
     log_bound_of_parts,
@@ -311,7 +311,9 @@ def _best_weights(crowd: GroupCrowd, blocks: Sequence[Block], u: Excess) -> Floa
     return np.clip(weights / largest, SMALLEST_WEIGHT, 1.0)
 
 
-def _aim(coins: Coins, blocks: Sequence[Block], u: Excess, log_no_heads: float) -> Aim | None:
+def _aim(
+    coins: Coins, blocks: Sequence[Block], u: Excess, log_no_heads: float
+) -> SupremumAim | None:
     """Return the aim with the line of integration that suits the widest inputs of all groups."""
     inputs = _widest_inputs(coins.crowd, u)
     tails = [coins.tails(*pair) for pair in enumerate(inputs)]
@@ -371,7 +373,7 @@ class BlockBound:
     u: Excess
     blocks: Sequence[Block]
     coins: Coins
-    aim: Aim
+    aim: SupremumAim
 
     def value(self) -> float:
         """Return the bound, inf if round-off prevents any."""
@@ -433,7 +435,7 @@ class BlockTerm:
     """
 
     law: Law
-    aim: Aim
+    aim: SupremumAim
     heads: float
     extra: float
     one_head: float

@@ -84,11 +84,11 @@ def _large_log_fall(order: FloatArray, loss: FloatArray) -> FloatArray:
 
 def _log_series(order: FloatArray, loss: FloatArray, ratio: FloatArray) -> FloatArray:
     """Return log(α(α − 1)L² Σ_{k ≥ 2} (αL)^{k−2} c_k/k!), c₂ = 1, c_{k+1} = c_k + `ratio`^{k−1}."""
-    total = _series(order * loss, ratio)
+    total = _weighted_series(order * loss, ratio)
     return np.asarray(np.log(order * (order - 1.0)) + 2.0 * np.log(loss) + np.log(total))
 
 
-def _series(x: FloatArray, ratio: FloatArray) -> FloatArray:
+def _weighted_series(x: FloatArray, ratio: FloatArray) -> FloatArray:
     """Return the sum in `_log_series`, whose terms fall faster than those at the largest `x`."""
     total, term = np.full(x.shape, 0.5), np.full(x.shape, 0.5)
     count, power = np.ones(x.shape), ratio.copy()
@@ -131,14 +131,14 @@ def _log_terms(outcomes_: Outcomes) -> tuple[Terms, Terms]:
         loss = np.where(outcomes_.cost > 0.0, np.log(outcomes_.gain / outcomes_.cost), 0.0)
         log_cost = np.log(outcomes_.cost)
     loss_size = np.abs(loss)
-    loss_err = 1.01 * outcomes_.ratio_err + 4.0 * U * (1.0 + finite(loss_size))
+    loss_err = 1.01 * outcomes_.ratio_err + 4.0 * U * (1.0 + finite_size(loss_size))
     # A loss of uncertain sign counts as a gain, since φ(e^L) is at least φ(e^{−L}).
     is_gain = loss > -loss_err
 
     def terms(side: float, weight: FloatArray) -> Terms:
         shifted_loss = np.maximum(loss_size + side * loss_err, 0.0)
         constant = weight + log_cost
-        constant_err = 16.0 * U * (finite(weight) + finite(log_cost))
+        constant_err = 16.0 * U * (finite_size(weight) + finite_size(log_cost))
 
         def logs(order: FloatArray) -> FloatArray:
             powers = np.empty((order.size, shifted_loss.size))
@@ -146,11 +146,11 @@ def _log_terms(outcomes_: Outcomes) -> tuple[Terms, Terms]:
             powers[:, ~is_gain] = log_fall(order, shifted_loss[~is_gain])
             err = (
                 1.01 * outcomes_.err
-                + (8192.0 + 16.0 * order * finite(shifted_loss)) * U
+                + (8192.0 + 16.0 * order * finite_size(shifted_loss)) * U
                 + constant_err
             )
             log_terms = constant + powers
-            return np.asarray(log_terms + side * (err + 8.0 * U * finite(log_terms)))
+            return np.asarray(log_terms + side * (err + 8.0 * U * finite_size(log_terms)))
 
         return logs
 
@@ -187,21 +187,21 @@ def log_polygon_terms(
     # The powers of y in the reverse order are those of the order 1 − α.
     weights = (first, last), (last - (alpha - 1.0) * widths, first - alpha * widths)
     heights, are_empty = np.append(logs[:-1], logs[1:]), np.tile(is_empty, 2)
-    sizes = 8192.0 + np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite(heights)
+    sizes = 8192.0 + np.tile(16.0 * alpha * eps[1:], 2) + 8.0 * finite_size(heights)
     forward, backward = (
         np.where(are_empty, -np.inf, np.concatenate(ends, axis=1) + np.tile(start, 2) + heights)
         for ends, start in zip(weights, starts, strict=True)
     )
     return (
-        np.asarray(forward + side * (sizes + 8.0 * finite(forward)) * U),
-        np.asarray(backward + side * (sizes + 8.0 * finite(backward)) * U),
+        np.asarray(forward + side * (sizes + 8.0 * finite_size(forward)) * U),
+        np.asarray(backward + side * (sizes + 8.0 * finite_size(backward)) * U),
     )
 
 
 def log_total(logs: FloatArray, side: float) -> FloatArray:
     """Return log Σ e^x along the last axis, moved to `side`, 1 or −1, by more than its rounding."""
     total = log_sum(logs)
-    return np.asarray(total + side * (2.0 * logs.shape[-1] + 64.0 + 8.0 * finite(total)) * U)
+    return np.asarray(total + side * (2.0 * logs.shape[-1] + 64.0 + 8.0 * finite_size(total)) * U)
 
 
 def log_sum(logs: FloatArray) -> FloatArray:
@@ -224,6 +224,6 @@ def infinite(decomposition: Decomposition) -> bool:
     return bool(np.any((decomposition.a > 0.0) & (decomposition.b == 0.0)))
 
 
-def finite(x: FloatArray) -> FloatArray:
+def finite_size(x: FloatArray) -> FloatArray:
     """Return |x|, or 0 if it is not finite."""
     return np.where(np.isfinite(x), np.abs(x), 0.0)

@@ -11,8 +11,8 @@ line is an average over users. For any θ, η > 0 and h > 0, with t_j = jh, z_j 
            + (1 − λ)^{n−1} D_res(ε),        q_x(z) = λ + |Σ_y ρ_x e^{z (a − e^ε b)/ρ_x}|,
 
 where D_res is the divergence of what is left of the blanket, (a, b, (c − d)/(1 − λ)). All this is
-proved in docs/proofs/closing-the-gap.md. The bound holds for every `Aim`: τ, θ, η and h decide how
-tight it is, nothing else.
+proved in docs/proofs/closing-the-gap.md. The bound holds for every `SupremumAim`: τ, θ, η and h
+decide how tight it is, nothing else.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ CELLS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Aim:
+class SupremumAim:
     """The free choices of the bound, and estimates of its two terms.
 
     ``tau`` (J,) is the share of the blanket that heads report from. ``theta`` is 0 if no value is
@@ -102,7 +102,7 @@ class Aim:
         return float(np.logaddexp(self.log_main, self.log_no_heads))
 
     @staticmethod
-    def of(crowd: Crowd, eps: float, n: int, heads: float) -> Aim | None:
+    def of(crowd: Crowd, eps: float, n: int, heads: float) -> SupremumAim | None:
         """Return an aim with this average number of heads, None if the blanket has too little mass.
 
         The answer is None, too, if values are too far apart for floats.
@@ -129,16 +129,16 @@ class Aim:
 
 def _aim_on_line(
     tau: FloatArray, values: FloatArray, masses: FloatArray, n: int, log_no_heads: float
-) -> Aim | None:
+) -> SupremumAim | None:
     """Return the aim with the line of integration that suits values and masses, (inputs, J)."""
     if not float(values.max()) > 0.0:
-        return Aim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_no_heads)
+        return SupremumAim(tau, 0.0, 0.0, 0.0, 0, -math.inf, log_no_heads)
     return aim_at(tau, *_best_tilt(values, masses, n), log_no_heads)
 
 
 def aim_at(
     tau: FloatArray, theta: float, log_main: float, sigma: float, log_no_heads: float
-) -> Aim | None:
+) -> SupremumAim | None:
     """Return the aim with the line of integration at θ, for a sum of spread `sigma` there."""
     if not (0.0 < theta < math.inf and 0.0 < sigma < math.inf and math.isfinite(log_main)):
         return None
@@ -148,12 +148,12 @@ def aim_at(
     modes = max(1, math.ceil(cut / (eta * step)))
     if modes > MAX_MODES:
         return None
-    return Aim(tau, theta, eta, step, modes, log_main, log_no_heads)
+    return SupremumAim(tau, theta, eta, step, modes, log_main, log_no_heads)
 
 
-def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
+def best_aim(crowd: Crowd, eps: float, n: int) -> SupremumAim | None:
     """Return the aim with about the smallest estimate over numbers of heads, None if none works."""
-    first = Aim.of(crowd, eps, n, FIRST_HEADS)
+    first = SupremumAim.of(crowd, eps, n, FIRST_HEADS)
     if first is None:
         return None
     # Each further head reduces the probability of no heads by the factor e. If no value is above 0,
@@ -164,18 +164,18 @@ def best_aim(crowd: Crowd, eps: float, n: int) -> Aim | None:
         FIRST_HEADS,
         max(0.5 * FIRST_HEADS, FIRST_HEADS + float(np.nan_to_num(further_heads))),
     )
-    last = Aim.of(crowd, eps, n, high)
+    last = SupremumAim.of(crowd, eps, n, high)
     aims = [(low, first), (high, last)]
     if last is None or last.log_main > first.log_main + GROWTH_OF_MAIN:
         for _ in range(2):
             spacing = (high - low) / 3.0
-            aims += [(x, Aim.of(crowd, eps, n, x)) for x in (low + spacing, high - spacing)]
+            aims += [(x, SupremumAim.of(crowd, eps, n, x)) for x in (low + spacing, high - spacing)]
             heads = min(aims, key=_goal_of_pair)[0]
             low, high = heads - 0.75 * spacing, heads + 0.75 * spacing
     return min(aims, key=_goal_of_pair)[1]
 
 
-def _goal_of_pair(pair: tuple[float, Aim | None]) -> float:
+def _goal_of_pair(pair: tuple[float, SupremumAim | None]) -> float:
     """Return the estimate of the aim in a pair (number of heads, aim), inf if there is no aim."""
     return math.inf if pair[1] is None else pair[1].goal()
 
@@ -357,7 +357,7 @@ class AimedBound:
     crowd: Crowd
     eps: float
     fewest: int
-    aim: Aim | None
+    aim: SupremumAim | None
 
     @staticmethod
     def of(crowd: Crowd, eps: float, fewest: int) -> AimedBound:
@@ -459,13 +459,13 @@ class InputBound:
     ``law``, none if that is None.
     """
 
-    aim: Aim
+    aim: SupremumAim
     heads: float
     unshared: float
     law: Law | None
 
     @staticmethod
-    def of(crowd: Crowd, held: OtherInput, eps: float, aim: Aim) -> InputBound | None:
+    def of(crowd: Crowd, held: OtherInput, eps: float, aim: SupremumAim) -> InputBound | None:
         """Return the bound; None if round-off is too large."""
         remaining_law = _remaining_decomposition(crowd, held, aim.tau)
         if remaining_law is None:
@@ -565,7 +565,7 @@ class Integral:
 
     @staticmethod
     def of(
-        g: Law, aim: Aim, heads: float, is_rough: bool = False, extra: float = 0.0
+        g: Law, aim: SupremumAim, heads: float, is_rough: bool = False, extra: float = 0.0
     ) -> Integral | None:
         """Return the integral of a law; the rough one uses q(z) ≤ q(θ). None on failure.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
-from shufflebounds.divergence.atoms import Atoms, Moments, moments, recentred_atoms, tilts
+from shufflebounds.divergence.atoms import Atoms, Moments, atom_moments, recentred_atoms, tilts
 from shufflebounds.divergence.fourier import fourier_bounds
 from shufflebounds.divergence.law import Law, U
 from shufflebounds.divergence.nodes import (
@@ -143,7 +143,7 @@ def _start(g: Law, n: float) -> _Start | None:
         and np.isfinite(atoms.log_remaining_err[-1])
     ):
         return None
-    table = moments(atoms, tilts(atoms, n))
+    table = atom_moments(atoms, tilts(atoms, n))
     is_tame = _is_tame(atoms, n)
     first_tame = int(np.argmax(is_tame)) if is_tame.any() else atoms.size
     ceiling, common = (
@@ -268,7 +268,7 @@ class _Tree:
 
     def _lose(self, log_bounds: FloatArray) -> None:
         """Count draws that are left out, given bounds of the logarithms of what they add."""
-        lost = _total(log_bounds)
+        lost = _sum_of_exponentials(log_bounds)
         self._add(0.0, lost, lost)
 
     def _close(self, nodes: Nodes, law: int) -> Nodes:
@@ -291,7 +291,7 @@ class _Tree:
 
     def _count(self, nodes: Nodes, law: int, slack: FloatArray) -> None:
         """Add nodes to the sums by their means, with bounds of what that neglects."""
-        neglected = _total(slack)
+        neglected = _sum_of_exponentials(slack)
         low, high = positive_parts(nodes, *mean(nodes, self.start.atoms, law))
         self._add(low, high + neglected, neglected)
 
@@ -378,7 +378,7 @@ def _exp_array_up(x: FloatArray) -> FloatArray:
     return np.exp(np.clip(x, -690.0, 709.0))
 
 
-def _total(logs: FloatArray) -> float:
+def _sum_of_exponentials(logs: FloatArray) -> float:
     """Return Σ e^x, rounded up."""
     with np.errstate(over="ignore"):
         return float(np.sum(np.exp(np.maximum(logs, -690.0)))) * (1.0 + 1e-12)

@@ -17,7 +17,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import (
-    finite,
+    finite_size,
     log1p_exp,
     log_polygon_terms,
     log_sum,
@@ -66,7 +66,7 @@ Bounds = tuple[FloatArray, FloatArray]
 Curves = Callable[[FloatArray, FloatArray], list[Bounds]]
 
 
-class Plan(NamedTuple):
+class CellPlan(NamedTuple):
     """Into how many pieces to cut each cell of some ε, (K,), and the widths to aim at there."""
 
     eps: FloatArray
@@ -152,7 +152,7 @@ class Polygons:
             polygons.append((vertices, np.minimum.accumulate(logs)))
         return polygons
 
-    def plan(self, orders: FloatArray, moments: Bounds, goal: float) -> Plan:
+    def plan(self, orders: FloatArray, moments: Bounds, goal: float) -> CellPlan:
         """Return how finely to cut the cells and to enclose the curves for a width of `goal`.
 
         `moments` are those at orders, (O,). What is between both polygons in a cell is about its
@@ -181,9 +181,9 @@ class Polygons:
             shares = np.exp(np.maximum(shares - log_sum(shares)[:, None], -600.0))
             aims = (1.0 + 1.0 / (self.nodes.size * shares)) * _allowed(high, goal)[:, None]
             aims = np.clip(0.5 * NODE_SHARE * aims.min(axis=0), 1e-10, WIDEST)
-        return Plan(self.nodes, pieces, aims)
+        return CellPlan(self.nodes, pieces, aims)
 
-    def follow(self, plan: Plan) -> bool:
+    def follow(self, plan: CellPlan) -> bool:
         """Add the nodes of a plan, and enclose old ones anew where it is far finer than they are.
 
         Return whether there are any.
@@ -307,6 +307,6 @@ def vertices_below(
         is_useless = ~(logs >= log_lower[1 : size + 1] - 1.0)
         vertex = np.where(is_useless, begin, vertex)
         logs = np.where(is_useless, heights(begin), logs)
-    logs -= (16.0 + 8.0 * finite(logs)) * U
+    logs -= (16.0 + 8.0 * finite_size(logs)) * U
     logs[-1] = -np.inf
     return vertex, np.where(np.isnan(logs), -np.inf, logs)

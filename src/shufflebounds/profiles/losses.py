@@ -94,10 +94,10 @@ def losses_above(nodes: FloatArray, upper: FloatArray) -> Losses:
     losses, bound = nodes[vertices], bound[vertices]
     masses, infinite = kinks(losses, bound), float(bound[-1])
     # Masses that underflow lift no curve. p_∞ takes their place.
-    is_low = curve(losses, masses, infinite) < 0.5 * bound
+    is_low = loss_curve(losses, masses, infinite) < 0.5 * bound
     infinite = max(infinite, float(bound[is_low].max(initial=0.0)))
     # A common factor of all masses lifts the curve above the bounds in spite of rounding.
-    lifted = curve(losses, masses, infinite) * (1.0 - curve_err(losses))
+    lifted = loss_curve(losses, masses, infinite) * (1.0 - curve_err(losses))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(bound > 0.0, bound / lifted, 0.0)
     factor = max(1.0, float(ratio.max())) * (1.0 + 8.0 * U)
@@ -193,7 +193,7 @@ def kinks(losses: FloatArray, heights: FloatArray) -> FloatArray:
     return np.maximum(np.diff(slopes, append=0.0), 0.0) * np.exp(losses[1:])
 
 
-def curve(losses: FloatArray, masses: FloatArray, infinite: float) -> FloatArray:
+def loss_curve(losses: FloatArray, masses: FloatArray, infinite: float) -> FloatArray:
     """Return H at each of the losses (J,), for P-masses (J − 1,) at all but the first, and p_∞.
 
     Only positive terms are added, so that the relative error is at most `curve_err`.
@@ -204,7 +204,7 @@ def curve(losses: FloatArray, masses: FloatArray, infinite: float) -> FloatArray
 
 
 def curve_err(losses: FloatArray) -> float:
-    """Return a bound of the relative error of `curve`; a difference L counts 1 + L times."""
+    """Return a bound of the relative error of `loss_curve`; a difference L counts 1 + L times."""
     return (2.0 * losses.size + 24.0 + 2.0 * float(np.diff(losses).max(initial=0.0))) * U
 
 
@@ -262,7 +262,7 @@ class _Polygon:
         masses = np.zeros(losses.size - 1)
         masses[vertices[1:] - 1] = kinks(losses[vertices], bounds[vertices])
         # A common factor of all masses keeps the curve below the bounds in spite of rounding.
-        heights, err = curve(losses, masses, limit), curve_err(losses)
+        heights, err = loss_curve(losses, masses, limit), curve_err(losses)
         with np.errstate(divide="ignore"):
             factor = min(1.0, float(np.min(bounds[:-1] / heights[:-1])) * (1.0 - err))
         factor *= 1.0 - 8.0 * U

@@ -13,7 +13,7 @@ import numpy as np
 
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.losses import SMALLEST, Half, Losses, curve, curve_err, hull, kinks
+from shufflebounds.profiles.losses import SMALLEST, Half, Losses, curve_err, hull, kinks, loss_curve
 
 
 def half_above(nodes: FloatArray, bound: FloatArray) -> Half:
@@ -21,7 +21,7 @@ def half_above(nodes: FloatArray, bound: FloatArray) -> Half:
     vertices = hull(np.expm1(nodes), bound)
     losses, bound = nodes[vertices], bound[vertices]
     masses, infinite = kinks(losses, bound), float(bound[-1])
-    heights, err = curve(losses, masses, infinite), curve_err(losses)
+    heights, err = loss_curve(losses, masses, infinite), curve_err(losses)
     # A common factor of all masses lifts the curve above the bounds in spite of rounding.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(bound > 0.0, bound / (heights * (1.0 - err)), 0.0)

@@ -21,7 +21,7 @@ from shufflebounds.divergence.law import U
 from shufflebounds.divergence.moments import few_moments, infinite, log1p_exp
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.profiles.direction import largest_loss
-from shufflebounds.profiles.log_polygons import Bounds, Plan, Polygons
+from shufflebounds.profiles.log_polygons import Bounds, CellPlan, Polygons
 from shufflebounds.profiles.profile import Profile
 from shufflebounds.profiles.rounds import dataset_pairs
 
@@ -74,12 +74,12 @@ class RenyiPair:
     @cached_property
     def _estimates(self) -> Polygons:
         """Estimates of both curves in place of bounds, at first nodes."""
-        [(_, first)] = log_estimates(self.directions, self.n, np.zeros(1), np.zeros(1))[:1]
+        [(_, first)] = falling_log_estimates(self.directions, self.n, np.zeros(1), np.zeros(1))[:1]
         smallest = FIRST_NODE * math.exp(min(float(first[0]), 0.0))
         smallest = min(max(smallest, 1e-9 * self.end), 0.25 * self.end)
         count = 2 + math.ceil(math.log(self.end / smallest) / math.log(NODES_RATIO))
         nodes = np.union1d(self._ends, np.geomspace(smallest, self.end, count)[:-1])
-        return Polygons.of(partial(log_estimates, self.directions, self.n), nodes)
+        return Polygons.of(partial(falling_log_estimates, self.directions, self.n), nodes)
 
     @cached_property
     def _polygons(self) -> Polygons:
@@ -110,7 +110,7 @@ class RenyiPair:
         self._polygons.follow(self.plan(orders, goal))
         return self._polygons.refine(orders, goal, MAX_CHOICES, REFINEMENT)
 
-    def plan(self, orders: FloatArray, goal: float) -> Plan:
+    def plan(self, orders: FloatArray, goal: float) -> CellPlan:
         """Return nodes for relative widths of `goal` at orders, by estimates of the curves."""
         rtol = max(ESTIMATES_SHARE * goal, ESTIMATES_RTOL)
         moments = self._estimates.refine(orders, rtol, MAX_ESTIMATES)
@@ -182,7 +182,7 @@ class RenyiPairs:
         return max(lower), max(upper)
 
 
-def log_estimates(
+def falling_log_estimates(
     directions: Sequence[Decomposition], n: int, eps: FloatArray, _: FloatArray
 ) -> list[Bounds]:
     """Return falling estimates of the log of each curve at ε, as if they were bounds."""

@@ -29,7 +29,7 @@ from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhily
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, NamedDescription, require_arguments
-from shufflebounds.randomizers.joint import repeated
+from shufflebounds.randomizers.joint import joint_of
 from shufflebounds.subjects.base import Subject
 from shufflebounds.subjects.reports import Reports
 
@@ -147,12 +147,12 @@ class ReportDescription:
             return Reports(own, None, distance)
         eps0 = setting.require("eps0")
         randomizer = self.mechanism.randomizer(eps0 / self.k_joint)
-        return Reports(repeated(randomizer, self.k_joint), eps0, distance)
+        return Reports(joint_of(randomizer, self.k_joint), eps0, distance)
 
     @cached_property
     def _repeated_at_own_eps0(self) -> Randomizer:
         """The randomizer of all that is sent, if the mechanism has its own ε₀."""
-        return repeated(self.mechanism.randomizer(None), self.k_joint)
+        return joint_of(self.mechanism.randomizer(None), self.k_joint)
 
     def require_own_eps0(self, eps0: float | None) -> None:
         """Raise ValueError if ε₀ (natural log) differs from the mechanism's own."""
@@ -240,7 +240,7 @@ class ProtocolDescription(NamedDescription):
 SentDescription: TypeAlias = ReportDescription | ProtocolDescription
 
 
-def parse(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
+def parse_sent(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
     """Return what a mapping with a ``type`` describes: a mechanism, a composition or a protocol.
 
     Raises ValueError, which names the key, for any other mapping, and for several reports of a
@@ -254,6 +254,6 @@ def parse(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
     return ReportDescription(description.parse(content), k_joint)
 
 
-def types() -> list[str]:
+def sent_types() -> list[str]:
     """Return the types that a mapping may have."""
     return [*description.types(), *PROTOCOLS]

@@ -11,7 +11,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-class Column(Protocol):
+class DataColumn(Protocol):
     """A column of a data frame, or another array that NumPy does not define."""
 
     @property
@@ -24,7 +24,7 @@ class Column(Protocol):
         """Return the entries."""
 
 
-ArrayOf = Sequence[T] | NDArray | Column
+ArrayOf = Sequence[T] | NDArray | DataColumn
 
 
 def is_array_like(value: object) -> TypeGuard[Sequence | NDArray]:

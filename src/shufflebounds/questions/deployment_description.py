@@ -188,7 +188,7 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
     if not isinstance(content, Mapping):
         shown = "nothing" if content is None else repr(content)
         raise ValueError(f"a deployment must be a mapping with the key reports, got {shown}")
-    _require("", "a deployment", content, DEPLOYMENT_KEYS)
+    _require_keys("", "a deployment", content, DEPLOYMENT_KEYS)
     entries = _mapping("reports", content["reports"])
     active_days, silent_dates = _days(content, days)
     labels = [label for label, _ in active_days]
@@ -412,7 +412,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     """
     place = f"reports.{name}."
     entry = _mapping(f"reports.{name}", entry)
-    _require(place, "a report", entry, REPORT_KEYS)
+    _require_keys(place, "a report", entry, REPORT_KEYS)
     answers = validation.choice(f"{place}answers", entry["answers"], ANSWERS)
     is_memoized = answers == "memoized"
     if is_memoized != ("same_users" in entry):
@@ -433,7 +433,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
             else f"{place}linked must be left out: there is one answer a day"
         )
     try:
-        mechanism = _mechanism(entry["mechanism"])
+        mechanism = _mechanism_of_report(entry["mechanism"])
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
     if mechanism.has_own_eps0 and "eps0" in entry:
@@ -457,7 +457,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     )
 
 
-def _mechanism(content: Any) -> Description:
+def _mechanism_of_report(content: Any) -> Description:
     """Return the mechanism of a report; ValueError for its mistakes, and for epochs of training."""
     if not isinstance(content, Mapping):
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
@@ -475,7 +475,7 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
     for name, entry in _mapping("groups", content).items():
         place = f"groups.{name}."
         entry = _mapping(f"groups.{name}", entry)
-        _require(place, "a group", entry, GROUP_KEYS)
+        _require_keys(place, "a group", entry, GROUP_KEYS)
         share = _share(f"{place}share", entry["share"])
         total += share
         own = _mapping(f"{place}eps0", entry["eps0"]) if "eps0" in entry else {}
@@ -491,7 +491,7 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
     return tuple(groups)
 
 
-def _require(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
+def _require_keys(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
     """Raise ValueError unless the mapping has these keys, of which some are optional."""
     for key in content:
         if key not in keys:

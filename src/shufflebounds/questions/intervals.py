@@ -155,14 +155,14 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     if (own := _own_interval(source, view, n)) is not None:
         return own
     if view is View.LOWER:
-        return _largest(_promising(pairs), most, is_selective=True)
+        return _largest_interval(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
-        return _largest(_covering(source, view), n)
+        return _largest_interval(_covering(source, view), n)
     suprema = _suprema(source, n) if view is View.BEST else None
     upper = _smallest(source, n, suprema, source.few_blankets)
     if not pairs:
-        return Interval(_largest(source.blankets, n).lower, upper, is_attained=False)
-    return Interval(_largest(_promising(pairs), most, is_selective=True).lower, upper)
+        return Interval(_largest_interval(source.blankets, n).lower, upper, is_attained=False)
+    return Interval(_largest_interval(_promising(pairs), most, is_selective=True).lower, upper)
 
 
 def _own_interval(
@@ -197,7 +197,7 @@ def second_moment(decomposition: Decomposition) -> float:
     return float(np.nansum(terms))
 
 
-def _largest(
+def _largest_interval(
     decompositions: Mapping[str, Decomposition], n: FloatArray, *, is_selective: bool = False
 ) -> Interval:
     """Return the largest divergence of decompositions, whose names are those of the profiles."""
@@ -379,13 +379,15 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     if own is not None and own_of_most is not None:
         return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
-        return _largest(pairs, most, is_selective=True)
+        return _largest_interval(pairs, most, is_selective=True)
     upper = _smallest(
         shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
     )
     if not pairs:
-        return Interval(_largest(shuffle.source.blankets, n).lower, upper, is_attained=False)
-    return Interval(_largest(pairs, most, is_selective=True).lower, upper)
+        return Interval(
+            _largest_interval(shuffle.source.blankets, n).lower, upper, is_attained=False
+        )
+    return Interval(_largest_interval(pairs, most, is_selective=True).lower, upper)
 
 
 def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:

@@ -364,7 +364,7 @@ def sampled_profile(
             x.prepared(_NEGLECTED * smallest, rtol) for x in (interval.lower, interval.upper)
         )
     except WorkError:
-        return _capped(_profile(None, step, smallest, 0.0, end), plan, n, smallest, density)
+        return _capped_curve(_profile(None, step, smallest, 0.0, end), plan, n, smallest, density)
 
     def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = np.zeros(eps.size, int)
@@ -374,10 +374,10 @@ def sampled_profile(
 
     limit = float(lower.limits[0]) if interval.is_attained else 0.0
     floor = float(upper.limits[0]) * (1.0 + 1e-6) + smallest
-    return _capped(_profile(ends, step, floor, limit, end), plan, n, smallest, density)
+    return _capped_curve(_profile(ends, step, floor, limit, end), plan, n, smallest, density)
 
 
-def _capped(
+def _capped_curve(
     curve: SampledProfile, plan: Plan, n: int, smallest: float, density: float
 ) -> SampledProfile:
     """Return a curve of a plan, at most that of cheap bounds if it ends early."""

@@ -70,7 +70,7 @@ class Target(NamedTuple):
     rounds_rtols: Sequence[float] = ROUNDS_RTOLS
 
 
-class Point(NamedTuple):
+class AxisPoint(NamedTuple):
     """A point of an axis: what users send, their number, and the number of rounds."""
 
     subject: Subject
@@ -112,7 +112,7 @@ class InverseQuestion:
         The target.
     """
 
-    point_at: Callable[[float], Point]
+    point_at: Callable[[float], AxisPoint]
     axis: SearchAxis
     start: float
     target: Target
@@ -215,7 +215,7 @@ def _comparison(
 
 
 def _enclose_of(
-    point: Point, target: Target, make: MakeInterval, *, is_one_sided: bool
+    point: AxisPoint, target: Target, make: MakeInterval, *, is_one_sided: bool
 ) -> Callable[[float], Enclosure]:
     """Return a function from a relative width to the enclosure that is compared with the target."""
     plan = point.plan(make)
@@ -239,7 +239,7 @@ def _enclose_of(
 
 
 def compare_enclosures(
-    point: Point, target: Target, enclose: Callable[[float], Enclosure], expected_margin: float
+    point: AxisPoint, target: Target, enclose: Callable[[float], Enclosure], expected_margin: float
 ) -> Comparison:
     """Compare what `enclose` returns for ever smaller relative widths with a target.
 
@@ -269,7 +269,7 @@ def _margin(target: Target, is_costly: bool, value: float) -> float:
     return 2.0 * (log(target.eps) - log(value))
 
 
-def typical_loss(point: Point) -> float:
+def typical_loss(point: AxisPoint) -> float:
     """Return the standard deviation of the normal loss with the same δ(0), an estimate."""
     upper = point.plan(BLANKETS).interval([point.n]).upper
     return math.sqrt(2.0 * math.pi) * math.exp(min(float(upper.estimates(np.zeros(1))[0]), 0.0))
@@ -398,7 +398,7 @@ def eps0_question(
         start = math.log(-2.0 * rounds * math.log(delta) / n) - 2.0 * math.log(eps)
     else:
         start = math.log(rounds / (2.0 * math.pi * n)) - 2.0 * math.log(delta)
-    return Eps0Question(lambda eps0: Point(subject_at(eps0), n, rounds), axis, start, target)
+    return Eps0Question(lambda eps0: AxisPoint(subject_at(eps0), n, rounds), axis, start, target)
 
 
 @limited
@@ -457,11 +457,11 @@ def users_question(subject: Subject, target: Target, rounds: int) -> InverseQues
     axis, start = users_axis(subject), math.inf
     if target.eps:
         many = min(MANY_USERS, int(axis.most_private))
-        loss = typical_loss(Point(subject, many, 1))
+        loss = typical_loss(AxisPoint(subject, many, 1))
         # ε is about √(2 T log(1/δ)) times the typical loss of one round, which falls like 1/√n.
         numerator = -2.0 * rounds * math.log(target.delta) * many
         start = log(numerator) + 2.0 * (log(loss) - math.log(target.eps))
-    return InverseQuestion(lambda n: Point(subject, int(n), rounds), axis, start, target)
+    return InverseQuestion(lambda n: AxisPoint(subject, int(n), rounds), axis, start, target)
 
 
 @limited
@@ -520,9 +520,9 @@ def rounds_question(subject: Subject, target: Target, n: int) -> InverseQuestion
     """Return the question for the most rounds of n users that meet a target."""
     axis, start = CountAxis(validation.MAX_ROUNDS, 1, 0.0), math.inf
     if target.eps:
-        loss = typical_loss(Point(subject, n, 1))
+        loss = typical_loss(AxisPoint(subject, n, 1))
         start = math.log(-2.0 * math.log(target.delta)) + 2.0 * (log(loss) - math.log(target.eps))
-    return InverseQuestion(lambda rounds: Point(subject, n, int(rounds)), axis, start, target)
+    return InverseQuestion(lambda rounds: AxisPoint(subject, n, int(rounds)), axis, start, target)
 
 
 @dataclass(frozen=True)
@@ -596,7 +596,7 @@ def smallest_noise_multiplier(
         raise ValueError("target must be an epsilon above 0, got 0")
     least = scheme(MAX_NOISE).least_noise(epochs)
     axis = NoiseAxis(least, MAX_NOISE, goal)
-    point_at = lambda noise: Point(scheme(noise), steps, epochs)  # noqa: E731
+    point_at = lambda noise: AxisPoint(scheme(noise), steps, epochs)  # noqa: E731
     question = InverseQuestion(point_at, axis, 0.0, Target(target, delta))
     search = question.answer()
     if search.safe_end is None:

@@ -70,7 +70,7 @@ class MechanismDescription(NamedDescription):
     def has_own_eps0(self) -> bool:
         """Whether ε₀ is among the parameters or follows from them, so that it is no argument."""
         names = [name for name, _ in self.parameters]
-        return "eps0" in names or "eps0" not in _parameters(maker(self.type, names))
+        return "eps0" in names or "eps0" not in _parameters(randomizer_maker(self.type, names))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class CompositionDescription:
 Description: TypeAlias = MechanismDescription | CompositionDescription
 
 
-def maker(kind: str, names: Collection[str]) -> Callable[..., Randomizer]:
+def randomizer_maker(kind: str, names: Collection[str]) -> Callable[..., Randomizer]:
     """Return the class of a mechanism, or its ``from_probabilities`` if one of the names asks so.
 
     Parameters
@@ -239,7 +239,7 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
 
 def _parse_mechanism(kind: str, arguments: dict[str, Any]) -> MechanismDescription:
     """Return the description of a mechanism with these arguments."""
-    class_, make = mechanism(kind), maker(kind, arguments)
+    class_, make = mechanism(kind), randomizer_maker(kind, arguments)
     replaced = _parameters(class_).keys() - _parameters(make).keys()
     for name in replaced & arguments.keys():
         given = [key for key in arguments if key in class_.PROBABILITIES]
@@ -357,7 +357,7 @@ def _parameters(make: Callable) -> Mapping[str, inspect.Parameter]:
 def _with_own_eps0(kind: str, parameters: tuple[tuple[str, Any], ...]) -> Randomizer:
     """Return a mechanism with its own ε₀. All curves share it, since its arrays may be large."""
     arguments = dict(parameters)
-    randomizer = maker(kind, arguments)(**arguments)
+    randomizer = randomizer_maker(kind, arguments)(**arguments)
     require_private(kind, randomizer)
     return randomizer
 

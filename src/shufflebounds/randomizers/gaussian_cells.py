@@ -146,7 +146,7 @@ def opposite_pair(sigma: float, z: FloatArray, relation: Relation) -> Decomposit
         The neighbouring relation that the decomposition is about.
     """
     shift = 1.0 / sigma
-    z = _narrow(z, shift)
+    z = _narrow_cells(z, shift)
     (in_a, in_b, in_c), err = _masses_between(z, np.array([shift, -shift, 0.0]))
     inner = Decomposition(in_a, in_b, in_c, err, relation=relation)
     points = _points_between(z)
@@ -194,7 +194,7 @@ def mixed(decomposition: Decomposition, share: Fraction) -> Decomposition:
     )
 
 
-def _narrow(z: FloatArray, shift: float) -> FloatArray:
+def _narrow_cells(z: FloatArray, shift: float) -> FloatArray:
     """Return the ends of cells with midpoints in those that are too wide for the quadrature."""
     while True:
         half = 0.5 * np.diff(z)

@@ -538,7 +538,7 @@ class Joint(Composition):
         ]
 
 
-def repeated(part: Randomizer, k: int) -> Randomizer:
+def joint_of(part: Randomizer, k: int) -> Randomizer:
     """Return the joint of `k` independent reports of one randomizer; `part` itself for k = 1."""
     return part if validation.whole("k_joint", k, minimum=1) == 1 else Joint([part] * k)
 

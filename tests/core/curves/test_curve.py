@@ -245,7 +245,7 @@ def altered(made: curves.Curve, lower: float, upper: float) -> curves.Curve:
 @pytest.mark.parametrize("columns", [["a"], [f"c{i}" for i in range(30)]])
 def test_another_table_is_not_a_curve_file(tmp_path, columns):
     path = tmp_path / "curve.csv"
-    storage.write(columns, [range(len(columns))], path)
+    storage.write_table(columns, [range(len(columns))], path)
     for look in (curves.read, lambda path: curves.verify(path, NAME, specification())):
         with pytest.raises(ValueError, match=r"curve\.csv is not a curve file$"):
             look(path)

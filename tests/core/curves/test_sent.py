@@ -58,7 +58,7 @@ def test_formulas_of_one_round_refuse_several(name):
     bound = BOUNDS[name]
     chosen = {"type": "cheu_zhilyaev", "flip": 0.4} if name == "original" else KRR
     chosen = {**KRR, "k": 3} if name == "enumerated" else chosen
-    protocol = registry.parse(chosen).protocol(Setting(eps0=1.0))
+    protocol = registry.parse_sent(chosen).protocol(Setting(eps0=1.0))
     ask = partial(bound.answers, protocol, "epsilon")
     n = 3 if name == "enumerated" else 1000
     assert ask([Setting(n=n, delta=1e-6, rounds=1)]) == ask([Setting(n=n, delta=1e-6)])

@@ -38,7 +38,7 @@ VALUES = {
     "rounds": st.integers(1, 10**6),
     "order": st.floats(1.0, 10**6, exclude_min=True),
 }
-REPORTS = registry.parse(KRR)
+REPORTS = registry.parse_sent(KRR)
 
 
 @st.composite

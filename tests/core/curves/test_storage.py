@@ -16,7 +16,7 @@ ROWS = [("a,b", 0.1), ('"c"', 1e-300), ("", None), ("nan", float("nan")), ("5", 
 @pytest.fixture
 def written(tmp_path):
     path = tmp_path / "table.csv"
-    storage.write(COLUMNS, ROWS, path)
+    storage.write_table(COLUMNS, ROWS, path)
     return path
 
 
@@ -24,18 +24,18 @@ def written(tmp_path):
 @given(st.lists(st.tuples(st.floats(), st.floats(), st.integers()), min_size=1, max_size=20))
 def test_every_float_is_found_again(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("table") / "table.csv"
-    storage.write("abc", rows, path)
-    found = storage.columns(path)
+    storage.write_table("abc", rows, path)
+    found = storage.table_columns(path)
     expected = [tuple("" if value != value else repr(value) for value in row) for row in rows]
     assert list(zip(*(found[name] for name in found), strict=True)) == expected
 
 
 def test_cells_are_found_as_they_were_written(written):
-    assert storage.columns(written) == {
+    assert storage.table_columns(written) == {
         "name": ("a,b", '"c"', "", "nan", "5"),
         "value": ("0.1", "1e-300", "", "", "1000000000000000"),
     }
-    assert storage.read(written) == storage.text(COLUMNS, ROWS)
+    assert storage.read_table(written) == storage.text(COLUMNS, ROWS)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_cells_are_found_as_they_were_written(written):
 def test_what_is_not_such_a_file_is_named(tmp_path, content):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    for look in (storage.read, storage.columns):
+    for look in (storage.read_table, storage.table_columns):
         with pytest.raises(ValueError, match=r"table\.csv is not a table with a checksum$"):
             look(path)
 
 
-@pytest.mark.parametrize("look", [storage.read, storage.columns])
+@pytest.mark.parametrize("look", [storage.read_table, storage.table_columns])
 def test_every_edit_of_a_file_is_noticed(written, look):
     """Any byte changed or lost, any line lost or doubled, any end cut off."""
     content = written.read_bytes()
@@ -72,17 +72,17 @@ def test_every_edit_of_a_file_is_noticed(written, look):
 
 def test_line_ends_of_another_system_are_no_edit(written):
     written.write_bytes(written.read_bytes().replace(b"\n", b"\r\n"))
-    assert storage.read(written) == storage.text(COLUMNS, ROWS)
+    assert storage.read_table(written) == storage.text(COLUMNS, ROWS)
 
 
 def test_what_is_wanted_is_named_where_it_is_missing(written):
-    found = storage.columns(written)
-    storage.require(written, {"name": ("x", "x")}, {"name": "x"})
-    storage.require(written, found, {"name": "x"}, but="name")
+    found = storage.table_columns(written)
+    storage.require_columns(written, {"name": ("x", "x")}, {"name": "x"})
+    storage.require_columns(written, found, {"name": "x"}, but="name")
     with pytest.raises(ValueError, match=r"table\.csv has name = a,b where x is wanted$"):
-        storage.require(written, found, {"name": "x"})
+        storage.require_columns(written, found, {"name": "x"})
     with pytest.raises(ValueError, match=r"has value = 0\.1 where nothing is wanted$"):
-        storage.require(written, found, {"value": None})
+        storage.require_columns(written, found, {"value": None})
     storage.require_rows(written, found, [dict(zip(COLUMNS, row, strict=True)) for row in ROWS])
     with pytest.raises(ValueError, match=r"table\.csv has 5 rows where 1 are wanted$"):
         storage.require_rows(written, found, [{"name": "a,b"}])
@@ -99,7 +99,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", fails)
     for write in (
-        lambda: storage.write(COLUMNS, ROWS, path),
+        lambda: storage.write_table(COLUMNS, ROWS, path),
         lambda: files.write_text("new", path),
     ):
         with pytest.raises(OSError, match="disk full"):
@@ -152,7 +152,7 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeyp
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", renamed)
-    storage.write(COLUMNS, ROWS, path)
+    storage.write_table(COLUMNS, ROWS, path)
     (_, part, _), *_ = steps
     assert steps == [("sync", part, False), ("rename", part, False), ("sync", tmp_path, True)]
     assert part.parent == tmp_path

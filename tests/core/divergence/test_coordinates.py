@@ -129,7 +129,7 @@ def test_series_are_those_of_50_digits(rate):
         values = [(x - mpmath.exp(eps) * y) / w for x, y, w in zip(a, b, r, strict=True)]
         values, r = [*values, 1 - mpmath.exp(eps)], [*(rate * w for w in r), 1 - mpmath.mpf(rate)]
         for degree, z in ((24, 0.05 + 0.3j), (24, 1.0), (40, 0.6 + 0.9j), (64, 1.5 + 1.0j)):
-            series = module.moments(kinds, degree).series(eps, rate)
+            series = module.coordinate_moments(kinds, degree).series(eps, rate)
             some, powers = series.moments, series.powers(np.array([z]))
             products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
             found = products @ series.terms
@@ -175,7 +175,7 @@ def test_ends_of_the_series_are_charged():
     kinds, size = kinds_of(DIFFERENT), np.array([2.0])
     found, errors = [], []
     for degree in (24, 64):
-        series = module.moments(kinds, degree).series(0.1, 1.0)
+        series = module.coordinate_moments(kinds, degree).series(0.1, 1.0)
         some = series.moments
         products = (some.left[:, None] * some.right).reshape(-1, some.p.size)
         found.append((products @ series.terms @ series.powers(size))[:, 0])

@@ -14,7 +14,13 @@ import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.divergence import supremum as module
 from shufflebounds.divergence.law import law_at
-from shufflebounds.divergence.supremum import Aim, AimedBound, Integral, SharedAims, supremum
+from shufflebounds.divergence.supremum import (
+    AimedBound,
+    Integral,
+    SharedAims,
+    SupremumAim,
+    supremum,
+)
 
 
 def random_channel(rng):
@@ -49,12 +55,12 @@ def some_aim(crowd, eps, n, tau, rng):
     values = [module._remaining_values(crowd, held, eps, tau)[1] for held in crowd.others.values()]
     low, high = min(x.min() for x in values), max(x.max() for x in values)
     if high <= 0.0:
-        return Aim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
+        return SupremumAim(tau, 0.0, 0.0, 0.0, 0, 0.0, 0.0)
     theta = rng.choice([0.3, 1.0, 3.0]) / (high * math.sqrt(n))
     eta = rng.choice([0.05, 0.2]) / theta
     step = 2.0 * math.pi / (n * (high - low) + rng.choice([5.0, 40.0]) / theta)
     modes = math.ceil(6.0 / (eta * step))
-    return Aim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
+    return SupremumAim(tau, theta, eta, step, min(modes, 3000), 0.0, 0.0)
 
 
 def test_no_dataset_of_a_random_channel_exceeds_either_bound():
@@ -144,8 +150,8 @@ def test_hoelder_bounds_sums_of_draws_of_several_laws():
 def test_integral_is_above_its_50_digit_value_and_close(n, eps0):
     crowd = sb.OUE(eps0, domain_size=6).crowds()[0]
     eps = 0.3 * eps0 / math.sqrt(n)
-    aim = Aim.of(crowd, eps, n, 2.0) or Aim.of(crowd, eps, n, 0.2)
-    aim = Aim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
+    aim = SupremumAim.of(crowd, eps, n, 2.0) or SupremumAim.of(crowd, eps, n, 0.2)
+    aim = SupremumAim(aim.tau, aim.theta, aim.eta, 8.0 * aim.step, 30, 0.0, 0.0)
     other = crowd.others["third"].law
     rest = other - aim.tau * crowd.c
     g = law_at(sb.Decomposition(crowd.a, crowd.b, rest), eps)

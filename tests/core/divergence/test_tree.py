@@ -15,7 +15,7 @@ from strategies import decompositions, epsilons, examples
 
 import shufflebounds as sb
 from shufflebounds import KRR, RAPPOR, Decomposition, HadamardResponse, Joint, subsample
-from shufflebounds.divergence.atoms import moments, recentred_atoms, tilts
+from shufflebounds.divergence.atoms import atom_moments, recentred_atoms, tilts
 from shufflebounds.divergence.fourier import single_bounds
 from shufflebounds.divergence.law import law_at
 from shufflebounds.divergence.nodes import (
@@ -53,7 +53,7 @@ def test_moments_of_every_tail_against_fifty_digits(seed, n):
     atoms = recentred_atoms(g)
     if not atoms.values.max() > 0.0:
         return
-    table = moments(atoms, tilts(atoms, n))
+    table = atom_moments(atoms, tilts(atoms, n))
     with mp.workdps(50):
         h = [mp.mpf(x) for x in atoms.values.tolist()]
         p = [mp.mpf(x) for x in atoms.masses.tolist()]
@@ -74,7 +74,7 @@ def laid_out(seed, n):
     """A random law as the tree starts from it."""
     rng = np.random.default_rng(seed)
     atoms = recentred_atoms(a_law(rng))
-    return rng, atoms, moments(atoms, tilts(atoms, n)), root(atoms, n)
+    return rng, atoms, atom_moments(atoms, tilts(atoms, n)), root(atoms, n)
 
 
 def within_errors(nodes, truths):

@@ -339,7 +339,9 @@ SETTING = Setting(n=10_000, delta=1e-6, target=0.5)
 
 
 def mse(bound, **parameters):
-    protocol = registry.parse({"type": "calibrated", "values": 4, **parameters}).protocol(SETTING)
+    protocol = registry.parse_sent({"type": "calibrated", "values": 4, **parameters}).protocol(
+        SETTING
+    )
     return BOUNDS[bound].answer(protocol, "mse", SETTING).enclosure
 
 

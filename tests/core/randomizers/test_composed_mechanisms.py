@@ -22,7 +22,7 @@ from shufflebounds.core.enclosure import reached
 from shufflebounds.randomizers import joint as joint_size
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.composition import inputs_are_alike
-from shufflebounds.randomizers.joint import Joint, repeated
+from shufflebounds.randomizers.joint import Joint, joint_of
 from shufflebounds.randomizers.mixed import Parallel, Subsampled
 
 
@@ -78,10 +78,10 @@ TREES = {
     "joint in a joint": Joint([Joint([sb.KRR(2, 0.4), sb.KRR(3, 0.8)]), sb.KRR(3, 0.6)]),
     "subsampled joint": Subsampled(Joint([sb.KRR(2, 0.5), sb.KRR(2, 0.9)]), 0.3),
     "parallel of joints": Parallel(
-        [(0.5, repeated(sb.KRR(2, 0.5), 2)), (0.5, Joint([sb.KRR(2, 0.2), sb.BLH(0.7, 2)]))]
+        [(0.5, joint_of(sb.KRR(2, 0.5), 2)), (0.5, Joint([sb.KRR(2, 0.2), sb.BLH(0.7, 2)]))]
     ),
     "joint of a subsampled joint": Joint(
-        [Subsampled(repeated(sb.KRR(2, 0.3), 2), 0.9), sb.KRR(3, 0.4)]
+        [Subsampled(joint_of(sb.KRR(2, 0.3), 2), 0.9), sb.KRR(3, 0.4)]
     ),
     "subsampled parallel of a subsampled one": Subsampled(
         Parallel([(0.9, sb.KRR(3, 0.8)), (0.1, Subsampled(sb.BLH(2.0, 3), 0.5))]), 0.7
@@ -273,7 +273,7 @@ def test_a_third_value_that_is_shared_may_say_more():
         lambda part: Joint([sb.KRR(3, 1.0), part]),
         lambda part: Parallel([(0.5, sb.KRR(3, 1.0)), (0.5, part)]),
         lambda part: Subsampled(part, 0.5),
-        lambda part: repeated(part, 2),
+        lambda part: joint_of(part, 2),
     ],
 )
 def test_parts_of_which_nobody_knows_the_worst_pair_are_refused(compose, part, message):
@@ -307,16 +307,16 @@ class Hidden(Randomizer):
 
 def test_a_matrix_may_show_that_inputs_are_alike():
     assert_same(
-        repeated(Homemade(), 2).blanket(),
-        *(getattr(repeated(sb.KRR(3, 1.0), 2).blanket(), name) for name in "abc"),
+        joint_of(Homemade(), 2).blanket(),
+        *(getattr(joint_of(sb.KRR(3, 1.0), 2).blanket(), name) for name in "abc"),
     )
     with pytest.raises(ValueError, match=r"composable = True"):
-        repeated(Hidden(), 2)
+        joint_of(Hidden(), 2)
 
     class Sworn(Hidden):
         composable = True
 
-    repeated(Sworn(), 2).blanket()
+    joint_of(Sworn(), 2).blanket()
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])
@@ -402,7 +402,7 @@ def test_distances_of_many_different_parts_do_not_take_forever():
 @pytest.mark.parametrize("distance", [0, 3, -1, 1.0, True, "1", math.nan])
 def test_bad_distances(distance):
     with pytest.raises(ValueError, match=r"^distance must be an integer from 1 to 2, got "):
-        repeated(sb.KRR(3, 1.0), 2).blankets(distance)
+        joint_of(sb.KRR(3, 1.0), 2).blankets(distance)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_bad_distances(distance):
         (lambda: Parallel([(math.nan, sb.KRR(3, 1.0))]), "weight must be .* got nan"),
         (lambda: Subsampled(sb.KRR(3, 1.0), 1.5), "rate must be .* got 1.5"),
         (lambda: Subsampled(sb.KRR(3, 1.0), -1e-300), "rate must be .* got -1e-300"),
-        (lambda: repeated(sb.KRR(3, 1.0), 0), "k_joint must be an integer >= 1, got 0"),
+        (lambda: joint_of(sb.KRR(3, 1.0), 0), "k_joint must be an integer >= 1, got 0"),
         (lambda: sb.parallel(5), r"parts must be pairs \(weight, decomposition\), got 5"),
         (
             lambda: Subsampled(sb.KRR(3, 1.0), 1e-300).blanket(),
@@ -447,7 +447,7 @@ def test_weights_that_miss_1_by_rounding_add_up_over_levels():
 def test_a_hundred_reports():
     """Chances of a hundred 2-RR reports by binomials: all the ratios merge."""
     eps0 = 0.04
-    joint = repeated(sb.KRR(2, eps0), 100)
+    joint = joint_of(sb.KRR(2, eps0), 100)
     blanket = joint.blanket()
     assert len(blanket) == 101
     p = 1.0 / (1.0 + math.exp(-eps0))
@@ -515,7 +515,7 @@ def test_sizes_are_refused_before_any_work(factors, monkeypatch):
 
 
 def test_masses_too_small_for_floats_are_refused_before_any_work(monkeypatch):
-    joint = repeated(sb.KRR(10, 10.0), 100)
+    joint = joint_of(sb.KRR(10, 10.0), 100)
     monkeypatch.setattr(sb.Decomposition, "joint", None)
     message = r"^a joint of 100 reports would have a component with a = 1e-434, too small for "
     for refused in (joint.check_size, joint.blanket, joint.dataset_pairs):

@@ -11,7 +11,7 @@ from strategies import FUZZ
 
 import shufflebounds as sb
 from shufflebounds.divergence import supremum as module
-from shufflebounds.divergence.supremum import Aim, AimedBound
+from shufflebounds.divergence.supremum import AimedBound, SupremumAim
 
 KRR2, KRR3 = sb.KRR(2, math.log(3.0)), sb.KRR(3, math.log(2.0))
 BITS, UNARY = sb.BLH(math.log(3.0), domain_size=2), sb.RAPPOR(math.log(4.0), domain_size=2)
@@ -30,7 +30,7 @@ def some_bound(crowd, eps, n, rng):
         low, high = min(x.min() for x in values), max(x.max() for x in values)
         for theta in np.array([0.5, 1.0, 2.0]) / (high * math.sqrt(n)):
             eta, step = 0.1 / theta, 2.0 * math.pi / (n * (high - low) + 10.0 / theta)
-            aim = Aim(tau, theta, eta, step, math.ceil(6.0 / (eta * step)), 0.0, 0.0)
+            aim = SupremumAim(tau, theta, eta, step, math.ceil(6.0 / (eta * step)), 0.0, 0.0)
             found.append(AimedBound(crowd, eps, n, aim).at(n))
     return min(found)
 

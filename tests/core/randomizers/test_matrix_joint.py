@@ -12,7 +12,7 @@ from test_matrix import largest, random_matrix
 
 import shufflebounds as sb
 from shufflebounds.randomizers import joint as patterns
-from shufflebounds.randomizers.joint import repeated
+from shufflebounds.randomizers.joint import joint_of
 from shufflebounds.subjects.reports import Reports, source_of
 
 LOPSIDED = sb.MatrixRandomizer([[0.75, 0.25], [0.125, 0.875]])
@@ -94,7 +94,7 @@ def test_a_rare_report_of_a_matrix_is_a_matrix_with_one_more_output():
             expected = largest(getattr(whole, of)(), eps, n, "lower")
             found = largest(getattr(sampled, of)(), eps, n, "lower")
             assert found == pytest.approx(expected, rel=1e-9)
-    two, both = repeated(sampled, 2), sb.MatrixRandomizer(np.kron(rows, rows))
+    two, both = joint_of(sampled, 2), sb.MatrixRandomizer(np.kron(rows, rows))
     expected = largest(both.blankets(), 0.1, 2, "lower")
     assert largest(two.blankets(), 0.1, 2, "lower") == pytest.approx(expected, rel=1e-9)
 
@@ -105,12 +105,12 @@ def test_too_many_patterns_are_refused_before_they_are_made(monkeypatch):
     limit = patterns.MOST_PATTERNS
     message = rf"^parts must leave at most {limit} combinations .* worst, got \d+ of 2 parts$"
     with pytest.raises(ValueError, match=message):
-        repeated(part, 2).patterns()
+        joint_of(part, 2).patterns()
     with pytest.raises(ValueError, match=message):
-        Reports(repeated(part, 2)).check_size()
+        Reports(joint_of(part, 2)).check_size()
     monkeypatch.setattr(patterns, "LARGEST_JOINT", 10)
     with pytest.raises(ValueError, match=r"6 .* with 9 components each; at most 10 components"):
-        repeated(KINDS, 2).patterns()
+        joint_of(KINDS, 2).patterns()
 
 
 def test_other_compositions_of_matrices_are_refused():
@@ -119,9 +119,9 @@ def test_other_compositions_of_matrices_are_refused():
     with pytest.raises(ValueError, match=r"^parts must have blankets that are their own mirror"):
         sb.Parallel([(0.5, LOPSIDED), (0.5, sb.KRR(3, 1.0))])
     with pytest.raises(ValueError, match=r"^parts must not be joints of inputs that are not alike"):
-        sb.Joint([repeated(KINDS, 2), sb.KRR(3, 1.0)])
+        sb.Joint([joint_of(KINDS, 2), sb.KRR(3, 1.0)])
     with pytest.raises(ValueError, match=r"^all pairs of inputs must have the same blanket"):
-        repeated(KINDS, 2).blanket()
+        joint_of(KINDS, 2).blanket()
 
 
 def test_a_part_that_one_input_gives_away_leaves_no_budget():

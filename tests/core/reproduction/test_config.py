@@ -87,7 +87,7 @@ MISTAKES = """\
 @pytest.mark.parametrize(("edit", "sentence"), table(MISTAKES))
 def test_a_mistake_is_told_in_one_sentence(edit, sentence):
     old, _, new = edit.replace("\\n", "\n").partition(" ->")
-    lists = {"types": registry.types(), "bounds": BOUNDS, "keys": PaperEntry.model_fields}
+    lists = {"types": registry.sent_types(), "bounds": BOUNDS, "keys": PaperEntry.model_fields}
     for name, listed in lists.items():
         sentence = sentence.replace(f"<{name}>", ", ".join(listed))
     named = sentence.startswith("config")

@@ -117,7 +117,7 @@ def test_a_mistake_is_told_in_one_sentence(edit, sentence):
     if sentence == "passes":
         checks.make_plan(made)
     else:
-        assert mistake(made) == sentence.replace("<types>", ", ".join(registry.types()))
+        assert mistake(made) == sentence.replace("<types>", ", ".join(registry.sent_types()))
 
 
 def test_names_of_parts_are_replaced_by_what_they_stand_for():

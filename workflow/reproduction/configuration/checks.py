@@ -114,7 +114,7 @@ def _check_mechanisms(entry: PaperEntry) -> None:
         place = f"mechanisms.{name}"
         if "type" not in mechanism:
             raise ValueError(f"{place}.type is missing")
-        require_known(f"{place}.type", mechanism["type"], registry.types())
+        require_known(f"{place}.type", mechanism["type"], registry.sent_types())
     # Compositions come last, so that a mistake in a part is reported where the part is defined.
     types = {name: mechanism["type"] for name, mechanism in entry.mechanisms.items()}
     for name in sorted(types, key=lambda name: types[name] in COMPOSITIONS):
@@ -126,7 +126,7 @@ def _check_mechanisms(entry: PaperEntry) -> None:
 
 def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
     """Raise ValueError if the library refuses a mechanism at any of the paper's values of ε₀."""
-    parsed = registry.parse(mechanism)
+    parsed = registry.parse_sent(mechanism)
     levels = [regime.eps0 for regime in entry.regimes.values() if regime.eps0 is not None]
     # Protocols that need more than ε₀ are checked with the curves that use them.
     if parsed.needs == ("eps0",):

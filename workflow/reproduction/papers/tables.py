@@ -43,19 +43,19 @@ class TableCode:
 def write(table: pd.DataFrame, digest: str, path: str | os.PathLike[str]) -> None:
     """Write a table with its digest and a checksum (see `storage`), at once or not at all."""
     stamped = table.assign(version=__version__, digest=digest)
-    storage.write(list(stamped.columns), stamped.itertuples(index=False, name=None), path)
+    storage.write_table(list(stamped.columns), stamped.itertuples(index=False, name=None), path)
 
 
 def read(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table back; ValueError, naming the file, if it is not as `write` wrote it."""
     import pandas as pd
 
-    return pd.read_csv(io.StringIO(storage.read(path)), keep_default_na=False)
+    return pd.read_csv(io.StringIO(storage.read_table(path)), keep_default_na=False)
 
 
 def verify(path: str | os.PathLike[str], digest: str) -> None:
     """Raise ValueError, in one sentence, if a file is not the table of a digest."""
-    columns = storage.columns(path)
+    columns = storage.table_columns(path)
     if "digest" not in columns:
         raise ValueError(f"{path} is not a table with a digest")
-    storage.require(path, columns, {"digest": digest})
+    storage.require_columns(path, columns, {"digest": digest})

@@ -31,7 +31,14 @@ from shufflebounds.curves.plotting.names import (
     spread,
     with_arrow,
 )
-from shufflebounds.curves.plotting.sheets import Drawn, FloatArray, Sheet, View, height, shown_names
+from shufflebounds.curves.plotting.sheets import (
+    Drawn,
+    FloatArray,
+    PanelView,
+    Sheet,
+    height,
+    shown_names,
+)
 from shufflebounds.curves.plotting.texts import join_relations, number, plain, three_digits, wrapped
 from shufflebounds.curves.plotting.ticks import ticks
 
@@ -87,10 +94,12 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
         return _picture(sheet, caption)
     styles = {name: _style(line.look) for view in views for line, _, name in lines_with_names(view)}
     panels = [
-        _map(view, i, sheet) if is_map else _panel(view, i, sheet, _row(sheet, i), styles)
+        _map_layers(view, i, sheet)
+        if is_map
+        else _panel(view, i, sheet, _panel_row(sheet, i), styles)
         for i, view in enumerate(views)
     ]
-    points = map(_cells, views) if is_map else (_points(view, sheet) for view in views)
+    points = map(_cells, views) if is_map else (_line_points(view, sheet) for view in views)
     around = {
         "title": plain(sheet.title),
         "source": plain(sheet.heading),
@@ -109,12 +118,12 @@ def chart(sheet: Sheet, caption: str = "") -> Specification:
     )
     datasets = {f"panel_{i}": list(rows) for i, rows in enumerate(points)}
     for i, view in enumerate(views if not is_map else ()):
-        datasets[f"names_{i}"] = list(_name_places(view, _row(sheet, i), sheet))
+        datasets[f"names_{i}"] = list(_name_places(view, _panel_row(sheet, i), sheet))
     # Altair would copy and check every number.
     return {**concatenated.to_dict(), "usermeta": around, "datasets": datasets}
 
 
-def _words(view: View, sheet: Sheet) -> dict[str, Any]:
+def _words(view: PanelView, sheet: Sheet) -> dict[str, Any]:
     """Return the words of the table of a panel."""
     rows = list(map(plain, view.y_ticks[::-1]))
     return {
@@ -145,18 +154,18 @@ def _picture(sheet: Sheet, caption: str) -> Specification:
     return {**chart.to_dict(), "params": parameter, "usermeta": around}
 
 
-def _title(view: View, sheet: Sheet) -> str:
+def _panel_heading(view: PanelView, sheet: Sheet) -> str:
     """Return a panel's title, which the page breaks where it does not break a formula."""
     return join_relations(plain(sheet.title_of(view)))
 
 
-def _row(sheet: Sheet, i: int) -> Sequence[View]:
+def _panel_row(sheet: Sheet, i: int) -> Sequence[PanelView]:
     """Return the row of panel i."""
     return sheet.rows[i // len(sheet.rows[0])]
 
 
 def _panel(
-    view: View, i: int, sheet: Sheet, row: Sequence[View], styles: Mapping[str, Any]
+    view: PanelView, i: int, sheet: Sheet, row: Sequence[PanelView], styles: Mapping[str, Any]
 ) -> alt.LayerChart:
     """Return a panel: a band, lines, their markers and names, and the point next to the pointer."""
     x_scale = _scale(view.x_log)
@@ -166,7 +175,7 @@ def _panel(
         "x:Q",
         title=plain(sheet.x_label),
         scale=x_scale,
-        axis=_axis("x", view.shown_x(), view),
+        axis=_chart_axis("x", view.shown_x(), view),
     )
     y_scale = _scale(view.y_log)
     shown_y = _shown_y(view, row, sheet)
@@ -176,7 +185,7 @@ def _panel(
             f"{field}:Q",
             title=plain(view.y_label),
             scale=y_scale,
-            axis=_axis("y", shown_y, view),
+            axis=_chart_axis("y", shown_y, view),
         )
         for field in ("y", "bottom")
     )
@@ -236,7 +245,7 @@ def _panel(
             clip=True, aria=False, color=BAND
         )
         layers.insert(0, band.encode(y=bottom, y2="top:Q"))
-    return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_title(view, sheet))
+    return alt.layer(*layers, data=alt.NamedData(f"panel_{i}"), title=_panel_heading(view, sheet))
 
 
 def _names(i: int, by_curve: Callable[[Any, str], Any]) -> list[alt.Chart]:
@@ -271,7 +280,7 @@ def _names(i: int, by_curve: Callable[[Any, str], Any]) -> list[alt.Chart]:
     return [samples, markers, texts]
 
 
-def _shown_y(view: View, row: Sequence[View], sheet: Sheet) -> FloatArray:
+def _shown_y(view: PanelView, row: Sequence[PanelView], sheet: Sheet) -> FloatArray:
     """Return what the y axis of a panel shows, whatever is hidden; 0 and 1 if nothing."""
     views = row if sheet.has_shared_rows else [view]
     shown = np.concatenate([other.shown_y() for other in views])
@@ -279,7 +288,7 @@ def _shown_y(view: View, row: Sequence[View], sheet: Sheet) -> FloatArray:
     return visible if visible.size else np.array([0.0, 1.0])
 
 
-def _axis(name: str, values: FloatArray, view: View) -> alt.Axis:
+def _chart_axis(name: str, values: FloatArray, view: PanelView) -> alt.Axis:
     """Return the axis x or y, which shows some values, with labels as in print."""
     is_log = view.x_log if name == "x" else view.y_log
     is_ratio = name == "y" and view.is_ratio
@@ -292,7 +301,9 @@ def _axis(name: str, values: FloatArray, view: View) -> alt.Axis:
     )
 
 
-def _name_places(view: View, row: Sequence[View], sheet: Sheet) -> Iterator[dict[str, Any]]:
+def _name_places(
+    view: PanelView, row: Sequence[PanelView], sheet: Sheet
+) -> Iterator[dict[str, Any]]:
     """Yield the names beside a panel and their places in pixels from above.
 
     Lines that no panel of its row shows have none.
@@ -326,7 +337,7 @@ def _scale(is_log: bool) -> alt.Scale:
     return alt.Scale(zero=False, nice=False, padding=6)
 
 
-def _visible(view: View, values: FloatArray) -> list[float | None]:
+def _visible(view: PanelView, values: FloatArray) -> list[float | None]:
     """Return what the y axis of a panel can show of some values."""
     is_visible = np.isfinite(values) & ((values > 0.0) | (not view.y_log))
     return [
@@ -335,7 +346,7 @@ def _visible(view: View, values: FloatArray) -> list[float | None]:
     ]
 
 
-def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
+def _line_points(view: PanelView, sheet: Sheet) -> Iterator[dict[str, Any]]:
     """Yield the points of all lines of a panel, since later ones lie over them as in print.
 
     Those of the lower end of a band have its edges as ``bottom`` and ``top``, and wide enclosures
@@ -365,7 +376,7 @@ def _points(view: View, sheet: Sheet) -> Iterator[dict[str, Any]]:
             yield {key: cell for key, cell in point.items() if cell is not None}
 
 
-def _value(view: View, sheet: Sheet, curve: Drawn, i: int) -> str:
+def _value(view: PanelView, sheet: Sheet, curve: Drawn, i: int) -> str:
     """Return what a table says of a point: the number drawn, and the enclosure behind it."""
     quantity, number = plain(sheet.quantity), f"{curve.y[i]:.4g}"
     enclosure = _enclosure(float(curve.lower[i]), float(curve.upper[i]))
@@ -387,7 +398,7 @@ def _enclosure(lower: float, upper: float) -> str:
     return f"at least {low}" if math.isnan(upper) else f"[{low}, {high}]"
 
 
-def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
+def _map_layers(view: PanelView, i: int, sheet: Sheet) -> alt.LayerChart:
     """Return a map: shades, and in each cell its number and the letter of its line."""
     numbers = [curve.upper for view in sheet.views for _, curve in view.lines]
     ends = [float(end(np.concatenate(numbers))) for end in (np.nanmin, np.nanmax)]
@@ -414,12 +425,12 @@ def _map(view: View, i: int, sheet: Sheet) -> alt.LayerChart:
         shades,
         texts,
         data=alt.NamedData(f"panel_{i}"),
-        title=_title(view, sheet),
+        title=_panel_heading(view, sheet),
         height=CELL_HEIGHT * len(rows),
     )
 
 
-def _cells(view: View) -> Iterator[dict[str, Any]]:
+def _cells(view: PanelView) -> Iterator[dict[str, Any]]:
     """Yield the points of a map."""
     for line, curve in view.lines:
         for x, y, ratio in zip(curve.x, curve.y, curve.upper.tolist(), strict=True):

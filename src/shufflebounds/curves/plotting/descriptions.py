@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shufflebounds.curves.plotting.layout import USUAL_PRINT, Line, Print
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet
 from shufflebounds.curves.plotting.texts import plain, three_digits
 
 # What LaTeX takes for a command.
@@ -81,7 +81,7 @@ def alternative_text(sheet: Sheet) -> str:
     return plain(text).replace("\n", " ")
 
 
-def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
+def lines_with_names(view: PanelView) -> Iterator[tuple[Line, Drawn, str]]:
     """Yield each line with its label, or with its own name if the label is empty or repeats."""
     labels = [line.label for line, _ in view.lines]
     for line, curve in view.lines:
@@ -89,7 +89,7 @@ def lines_with_names(view: View) -> Iterator[tuple[Line, Drawn, str]]:
         yield line, curve, plain(line.name if line.name and is_vague else line.label)
 
 
-def panel_text(view: View, title: str) -> str:
+def panel_text(view: PanelView, title: str) -> str:
     """Return what a panel of some title shows, in words."""
     title = title or "The panel"
     if view.boxes:

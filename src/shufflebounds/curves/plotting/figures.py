@@ -39,8 +39,8 @@ from shufflebounds.curves.plotting.names import (
 from shufflebounds.curves.plotting.sheets import (
     Drawn,
     FloatArray,
+    PanelView,
     Sheet,
-    View,
     height,
     shown_names,
 )
@@ -199,7 +199,7 @@ def figure(
 
 def _figure(sheet: Sheet, titled: bool, style: Print) -> Figure:
     """Return the figure of a sheet, in the theme that is set."""
-    width, row_height = _size(sheet, style)
+    width, row_height = _figure_size(sheet, style)
     is_column = len(sheet.rows[0]) == 1
     has_lines = not (sheet.is_map or sheet.is_diagram)
     keys = _keys(sheet) if is_column and has_lines else {}
@@ -273,7 +273,7 @@ def _write_heading(fig: Figure, sheet: Sheet, titled: bool, width: float) -> Non
         fig.suptitle(typeset(heading), x=0.01, ha="left", fontsize=SMALL_FONT_SIZE)
 
 
-def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
+def _figure_size(sheet: Sheet, style: Print) -> tuple[float, float]:
     """Return the width of a figure and the height of a row of its panels, in inches."""
     width = style.page_width if len(sheet.rows[0]) > 1 else style.column_width
     first = sheet.views[0]
@@ -285,7 +285,7 @@ def _size(sheet: Sheet, style: Print) -> tuple[float, float]:
     return width, PANEL_HEIGHT if len(sheet.rows) > 1 else LONE_PANEL_HEIGHT
 
 
-def _draw_panel(ax: Axes, view: View, sheet: Sheet, views: Sequence[View]) -> None:
+def _draw_panel(ax: Axes, view: PanelView, sheet: Sheet, views: Sequence[PanelView]) -> None:
     """Draw a map, a diagram or lines, of a panel whose y axis is that of some views."""
     if sheet.is_map:
         _map(ax, view, _color_limits(sheet))
@@ -295,7 +295,7 @@ def _draw_panel(ax: Axes, view: View, sheet: Sheet, views: Sequence[View]) -> No
         _plot(ax, view, views)
 
 
-def _label_rows(axes: Sequence[Axes], views: Sequence[View], height: float, head: str) -> None:
+def _label_rows(axes: Sequence[Axes], views: Sequence[PanelView], height: float, head: str) -> None:
     """Label the y axes of a row of panels; what the panel to the left says is not repeated.
 
     The head of the row stands before the first label.
@@ -336,14 +336,14 @@ def marker_style(look: Look) -> dict[str, Any]:
     return {"marker": look.marker, "markerfacecolor": face, "markeredgecolor": look.color}
 
 
-def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
+def _plot(ax: Axes, view: PanelView, views: Sequence[PanelView]) -> None:
     """Draw the lines of a panel, whose y axis shows some views.
 
     Lower bounds lie below all else, thin lines over thick ones, and dots over all.
     """
-    _scale(ax, "x", view.shown_x(), view.x_log)
+    _set_scale(ax, "x", view.shown_x(), view.x_log)
     y = np.concatenate([view.shown_y() for view in views])
-    _scale(ax, "y", y, view.y_log, view.is_ratio)
+    _set_scale(ax, "y", y, view.y_log, view.is_ratio)
     if view.band:
         ax.fill_between(view.band[0].x, *view.band_edges(), color=BAND, linewidth=0.0)
     for line, curve in view.lines:
@@ -367,7 +367,7 @@ def _plot(ax: Axes, view: View, views: Sequence[View]) -> None:
         ax.set_ylim(view.y_limits)
 
 
-def _shade(ax: Axes, view: View, curve: Drawn, color: str) -> None:
+def _shade(ax: Axes, view: PanelView, curve: Drawn, color: str) -> None:
     """Shade the enclosures of a curve if they are visibly wide; the axis makes no room for them."""
     if ends := view.wide_ends(curve):
         limits = ax.dataLim.frozen()
@@ -375,7 +375,9 @@ def _shade(ax: Axes, view: View, curve: Drawn, color: str) -> None:
         ax.dataLim.set(limits)
 
 
-def _scale(ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool = False) -> None:
+def _set_scale(
+    ax: Axes, name: str, values: FloatArray, is_log: bool, is_ratio: bool = False
+) -> None:
     """Set the scale of the axis x or y, which shows some values, and plain numbers at its ticks."""
     axis: Axis = getattr(ax, f"{name}axis")
     if is_log:
@@ -427,12 +429,12 @@ def _write_key(ax: Axes, key: Sequence[Sequence[tuple[str, str]]]) -> None:
     )
 
 
-def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> None:
+def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[PanelView]]]) -> None:
     """Write the names of the lines of each row of views beside its last panel.
 
     A name stands at the end of its line as far as there is room.
     """
-    name_rows = [(ax, _names(ax, views)) for ax, views in panels]
+    name_rows = [(ax, _draw_names(ax, views)) for ax, views in panels]
     fig.draw_without_rendering()
     # From here on nothing moves. The last bits of the layout depend on a user's backend.
     fig.set_layout_engine("none")
@@ -446,7 +448,7 @@ def _name_lines(fig: Figure, panels: Sequence[tuple[Axes, Sequence[View]]]) -> N
             sample.set_ydata([place] * 3)
 
 
-def _names(ax: Axes, views: Sequence[View]) -> list[tuple[Text, Line2D, float]]:
+def _draw_names(ax: Axes, views: Sequence[PanelView]) -> list[tuple[Text, Line2D, float]]:
     """Draw the names beside a panel, at its middle; return each with its sample and the line's end.
 
     Lines that share a name have it once; lines that no panel of the row shows have none.
@@ -478,7 +480,7 @@ def _last(curve: Drawn) -> float:
     return float([-np.inf, *curve.y[np.isfinite(curve.y)]][-1])
 
 
-def _diagram(ax: Axes, view: View) -> None:
+def _diagram(ax: Axes, view: PanelView) -> None:
     """Draw the boxes of a diagram, and the arrows between them with their names."""
     ax.set_axis_off()
     # As much room at the right as there is at the left.
@@ -533,7 +535,7 @@ def _color_limits(sheet: Sheet) -> LogNorm:
     return LogNorm(float(np.nanmin(values)), float(np.nanmax(values)))
 
 
-def _map(ax: Axes, view: View, norm: LogNorm) -> None:
+def _map(ax: Axes, view: PanelView, norm: LogNorm) -> None:
     """Draw the cells of a map: shades and numbers, and letters that say whose they are."""
     size = len(view.y_ticks), len(view.x_ticks)
     values, texts = np.full(size, np.nan), np.full(size, "", dtype=object)

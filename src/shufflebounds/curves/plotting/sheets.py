@@ -133,7 +133,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class View:
+class PanelView:
     """A panel as a reader sees it. Its texts may hold mathtext.
 
     Parameters
@@ -265,7 +265,7 @@ def height(line: Line, curve: Drawn) -> float:
     )
 
 
-def shown_names(views: Sequence[View], *, is_log: bool) -> dict[str, str]:
+def shown_names(views: Sequence[PanelView], *, is_log: bool) -> dict[str, str]:
     """Return how the lines of some views are called beside them, by their labels, from below.
 
     They have the order of the mean heights of the lines of the last view, the first of those that
@@ -313,7 +313,7 @@ class Sheet:
     """
 
     title: str
-    rows: Sequence[Sequence[View]]
+    rows: Sequence[Sequence[PanelView]]
     x_label: str
     x: str
     quantity: str
@@ -321,7 +321,7 @@ class Sheet:
     has_shared_rows: bool = False
 
     @property
-    def views(self) -> list[View]:
+    def views(self) -> list[PanelView]:
         """Its panels, row by row."""
         return [view for row in self.rows for view in row]
 
@@ -335,7 +335,7 @@ class Sheet:
         """What stands above the title: the source, and what all panels share."""
         return "; ".join(filter(None, [self.source, ", ".join(self.common)]))
 
-    def title_of(self, view: View) -> str:
+    def title_of(self, view: PanelView) -> str:
         """Return the letter and the title of a panel, without what all panels share."""
         own = [part for part in view.title if part not in self.common]
         return f"{view.letter} {', '.join(own)}".strip()
@@ -379,7 +379,7 @@ class Sheet:
         return bool(self.views[0].boxes)
 
 
-def _shared(views: Sequence[View]) -> list[str]:
+def _shared(views: Sequence[PanelView]) -> list[str]:
     """Return the parts that the titles of all views have."""
     first, *others = (view.title for view in views)
     return [part for part in first if all(part in title for title in others)]
@@ -416,7 +416,7 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     are divided by the lower bound, if it is among them.
     """
     first = curves[0].specification
-    subjects = mechanism_names(curves)
+    subjects = figure_names(curves)
     has_one = len(subjects) == 1
     has_one_bound = len({curve.specification.bound.name for curve in curves}) == 1
     lines: list[Line] = []
@@ -444,7 +444,7 @@ def of_computed(curves: Sequence[Curve], title: str) -> Sheet:
     return of_curves(pd.concat(map(_frame, curves)), layout)
 
 
-def mechanism_names(curves: Sequence[Curve]) -> dict[str, str]:
+def figure_names(curves: Sequence[Curve]) -> dict[str, str]:
     """Return what figures call the mechanism of each experiment, such as 10-RR, once each.
 
     Experiments whose mechanisms have the same name are called by their own.
@@ -505,7 +505,7 @@ def _is_of_errors(layout: Layout) -> bool:
     return (layout.quantity, layout.x) == ("mse", "target")
 
 
-def with_letters(rows: Sequence[Sequence[View]]) -> list[list[View]]:
+def with_letters(rows: Sequence[Sequence[PanelView]]) -> list[list[PanelView]]:
     """Return the panels without empty parts of titles, called (a), (b), … if there are several."""
     letters = map("".join, chain(ascii_lowercase, product(ascii_lowercase, repeat=2)))
     is_alone = len(rows) == len(rows[0]) == 1
@@ -570,13 +570,15 @@ def _as_drawn(line: Line, curve: Drawn) -> Line:
     return line
 
 
-def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float) -> View:
+def _view(
+    panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float
+) -> PanelView:
     """Return a panel of lines; ValueError if a curve and its divisor have no point in common."""
     lines = [(_as_drawn(line, curves[line.curve]), curves[line.curve]) for line in panel.lines]
     y_label, x_limits, y_limits = Y_LABELS[layout.quantity, layout.transform], None, None
     if panel.divisor:
         lines = [
-            (line, _divided(curve, divisor, curves))
+            (line, _ratio_curve(curve, divisor, curves))
             for line, curve in lines
             if (divisor := panel.divisor_of(line))
         ]
@@ -592,7 +594,7 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol:
         y_limits = SMALLEST_DELTA, float(y.max()) * 10.0**0.25
         x = np.concatenate([curve.x for _, curve in lines])[y >= SMALLEST_DELTA]
         x_limits = float(x.min()), float(x.max())
-    return View(
+    return PanelView(
         title=(panel.subject, *panel.setting),
         lines=lines,
         y_label=y_label,
@@ -608,7 +610,7 @@ def _view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol:
     )
 
 
-def _divided(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
+def _ratio_curve(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:
     """Return the ends of each enclosure over the end of another curve that counts.
 
     Where only one of both curves has a point, the ratio is NaN. Raises ValueError if no point is on
@@ -641,17 +643,19 @@ def _band(lines: Sequence[tuple[Line, Drawn]], rtol: float) -> tuple[Drawn, Draw
     return None
 
 
-def _map_view(panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float) -> View:
+def _map_view(
+    panel: Panel, curves: Mapping[CurveName, Drawn], layout: Layout, rtol: float
+) -> PanelView:
     """Return a map with a row for each line and a column for each point of the axis."""
     rows = [
-        _divided(curves[line.curve], divisor, curves)
+        _ratio_curve(curves[line.curve], divisor, curves)
         for line in panel.lines
         if (divisor := panel.divisor_of(line))
     ]
     columns = rows[0].x
     x, y = np.meshgrid(np.arange(columns.size, dtype=float), np.arange(float(len(rows))))
     values = np.concatenate([row.y for row in rows])
-    return View(
+    return PanelView(
         lines=[(Line("", line_look("blanket")), Drawn(x.ravel(), y.ravel(), values, values))],
         title=(panel.subject, *panel.setting),
         y_label="",
@@ -694,7 +698,7 @@ def of_trade_off(lines: Sequence[TradeOffLine], title: str) -> Sheet:
         gained.append((drawn_line, Drawn.line(rates, 1.0 - rates - line.at(rates), kind)))
         ratios.append((drawn_line, Drawn.line(rare, (1.0 - line.at(rare)) / rare, kind)))
     views = [
-        View((), gained, "true positives − false positives"),
-        View((), ratios, "true / false positives", x_log=True, y_log=True, is_ratio=True),
+        PanelView((), gained, "true positives − false positives"),
+        PanelView((), ratios, "true / false positives", x_log=True, y_log=True, is_ratio=True),
     ]
     return Sheet(title, with_letters([views]), "rate of false positives", "α", "β")

@@ -16,7 +16,7 @@ from reproduction.papers.su2026.amplification_law import law_sheet
 from shufflebounds.curves.plotting import charts
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BOUND_LOOKS, line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, of_curves
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, of_curves
 from shufflebounds.curves.plotting.texts import plain
 
 WINDOW = {"width": 1200, "height": 900}
@@ -205,7 +205,7 @@ def lower_bounds_of_each():
 
 def maps():
     cells = Drawn(*np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.8, 1.4, 5.0], [0.9, 1.5, 5.1]]))
-    view = View(
+    view = PanelView(
         title=["ε = 1"],
         lines=[(Line("10-RR", line_look("blanket", "krr")), cells)],
         y_label="values",

@@ -13,7 +13,7 @@ from reproduction.papers.tables import Context, TableCode
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import mechanism_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, with_letters
 from shufflebounds.curves.plotting.texts import number, three_digits
 from shufflebounds.questions.ranking import Choice, choose
 
@@ -105,7 +105,7 @@ def best_mechanisms_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, with_letters([views]), "number of users $n$", "n", quantity)
 
 
-def _best_view(panel: pd.DataFrame) -> View:
+def _best_view(panel: pd.DataFrame) -> PanelView:
     columns, rows = list(panel["n"].unique()), list(panel["values"].unique())
     lines = []
     for name, cells in panel.groupby("best", sort=False):
@@ -118,7 +118,7 @@ def _best_view(panel: pd.DataFrame) -> View:
         )
         label = LABELS.get(str(name), str(name))
         lines.append((Line(label, mechanism_look(str(name))), cells_drawn))
-    return View(
+    return PanelView(
         title=[f"{symbol} = {number(panel[key].iloc[0])}" for key, symbol in SYMBOLS.items()],
         lines=lines,
         y_label="number of values $k$",

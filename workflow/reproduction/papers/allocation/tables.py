@@ -23,7 +23,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, outward, reached
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, with_letters
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.divergence.law import U
 from shufflebounds.protocols.allocation import RandomAllocation
@@ -137,7 +137,7 @@ def allocations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
         eps = {column: rows[column].to_numpy(float) for column in (*LINES, "poisson_lower")}
         opposite = {"poisson_upper": eps["poisson_lower"]}
         lines = {column: Line(label, line_look(bound)) for column, (label, bound) in LINES.items()}
-        view = View(
+        view = PanelView(
             title=[
                 "1 epoch" if epochs == 1 else f"{epochs} epochs",
                 fixed,

@@ -33,7 +33,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, with_letters
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.questions import answers as questions
 from shufflebounds.randomizers.description import parse
@@ -225,10 +225,10 @@ def algorithm7_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, with_letters(views), "number of users $n$", "n", "ε")
 
 
-def _panel_view(rows: pd.DataFrame, *, ratio: bool) -> View:
+def _panel_view(rows: pd.DataFrame, *, ratio: bool) -> PanelView:
     n = rows["n"].to_numpy(dtype=float)
     unit = rows["upper"].to_numpy(dtype=float) if ratio else np.ones(len(rows))
-    return View(
+    return PanelView(
         title=[
             rows["mechanism"].iloc[0],
             f"ε₀ = {number(rows['eps0'].iloc[0])}",

@@ -14,7 +14,7 @@ from reproduction.papers.su2026 import AmplificationVariable
 from reproduction.papers.tables import Context
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet
 from shufflebounds.curves.plotting.texts import number
 
 # Room on either side of the distribution function, as a share of its length.
@@ -72,7 +72,7 @@ def law_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     beyond = MARGIN * (float(np.ptp(value)) or 1.0)
     t = np.repeat([value[0] - beyond, *value, value[-1] + beyond], 2)[1:-1]
     curve = Drawn.line(t, np.repeat([0.0, *cdf], 2))
-    view = View(
+    view = PanelView(
         title=[f"ε₀ = {number(first['eps0'])}, ε = {number(first['eps'])}"],
         lines=[(Line("", line_look("blanket"), name="distribution function"), curve)],
         y_label=r"$\Pr\,[L \leq t]$",

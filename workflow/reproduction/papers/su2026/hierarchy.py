@@ -26,7 +26,7 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View, with_letters
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, with_letters
 from shufflebounds.curves.plotting.texts import number
 from shufflebounds.questions import answers as questions
 
@@ -140,12 +140,12 @@ def hierarchy_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, with_letters(rows), "bound", "bound", "ε over that of the clone")
 
 
-def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> View:
+def _map_view(panel: pd.DataFrame, n: int, eps0: float) -> PanelView:
     """Return the end of each enclosure that is a bound, a row of cells for each mechanism."""
     rows = panel.to_dict("records")
     shares = np.array([[_end(row, bound) / row["clone_upper"] for bound in LABELS] for row in rows])
     y, x = np.indices(shares.shape, dtype=float)
-    return View(
+    return PanelView(
         title=[
             f"$n$ = {number(n)}",
             f"ε₀ = {number(eps0)}",

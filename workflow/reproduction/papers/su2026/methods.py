@@ -15,7 +15,7 @@ from reproduction.papers.su2026 import Methods
 from reproduction.papers.tables import Context
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Box, Drawn, Sheet, View
+from shufflebounds.curves.plotting.sheets import Box, Drawn, PanelView, Sheet
 
 # Width of every row of boxes, in units of the distance of two boxes in a row of two.
 WIDTH = 2.0
@@ -81,5 +81,5 @@ def methods_sheet(frame: pd.DataFrame, title: str) -> Sheet:
         places = np.array([[start.x, end.x], [start.y, end.y]])
         line = Line(f"shown {row['shown']}", LOOKS[row["shown"]], name=row["why"])
         lines.append((line, Drawn.line(*places)))
-    view = View((), lines, "", boxes=tuple(boxes))
+    view = PanelView((), lines, "", boxes=tuple(boxes))
     return Sheet(title, [[view]], MEANING, "method", "bound")

@@ -21,7 +21,7 @@ from reproduction.papers.wang2020 import Calibrations
 from shufflebounds.core.enclosure import outward
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
-from shufflebounds.curves.plotting.sheets import Drawn, Sheet, View
+from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet
 from shufflebounds.curves.plotting.texts import number, three_digits
 from shufflebounds.estimation.accuracy import curator_mse
 from shufflebounds.protocols.base import Calibrated
@@ -137,7 +137,7 @@ def calibrations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
         x, y = (pd.to_numeric(rows[key], errors="coerce").to_numpy() for key in ("eps", column))
         lines.append((Line(label, line_look(bound, name)), Drawn.line(x, y)))
     first = frame.iloc[0]
-    view = View(
+    view = PanelView(
         title=[
             f"$k$ = {first['values']}",
             f"$n$ = {number(first['n'])}",

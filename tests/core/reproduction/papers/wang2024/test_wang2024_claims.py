@@ -28,7 +28,7 @@ DESCRIBED = [
     {"type": "separate_histograms", "domain_size": 128, "nodes": 2},
     {"type": "subsample", "mechanism": {"type": "krr", "k": 64}, "rate": 1.0 / 6.0},
 ]
-MECHANISMS = {str(one.mechanism): one.mechanism for one in map(registry.parse, DESCRIBED)}
+MECHANISMS = {str(one.mechanism): one.mechanism for one in map(registry.parse_sent, DESCRIBED)}
 KRR, SUBSET, HASH, FAKE, LEVELS, WORST, BEST, OTHER, LAST = MECHANISMS
 GRID = (0.5, 1.0, 2.0)
 
@@ -153,7 +153,7 @@ def test_a_report_on_the_last_level_only_has_the_pair_of_the_released_program(ep
     overwritten = 0.0
     for level in range(levels):
         overwritten = (e - 1.0) / (e + 2 ** (level + 1) - 1.0) / levels
-    reports = registry.parse(DESCRIBED[-1])
+    reports = registry.parse_sent(DESCRIBED[-1])
     at = Setting(eps0=eps0, n=n, delta=delta)
     [answer] = PUBLISHED.answers(reports.protocol(at), "epsilon", [at])
     summed = general_pair.summed_delta(e, overwritten, e, answer.enclosure.upper, n)
