@@ -10,6 +10,7 @@ those of one pair may lack some (docs/proofs/closing-the-gap.md, section 8).
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,15 +57,39 @@ class LabelledMatrix:
     """A matrix of probabilities by numbers of its entries.
 
     ``labels``, shape (inputs, outputs), are the places of the entries in ``values``, which ascend.
-    The relative error of the values is ``rel_err``.
+    The relative error of the values is ``rel_err``. If it ``has_near_rows``, rows of equal labels
+    stand for different rows.
     """
 
     labels: IntArray
     values: FloatArray
     rel_err: float
+    has_near_rows: bool = False
+
+    @staticmethod
+    def of(matrix: FloatArray, gap: float) -> LabelledMatrix:
+        """Return the matrix with equal numbers for entries that differ by at most `gap`.
+
+        The gap is relative. Entries with neighbours so close count as the smallest of them. How far
+        they are from it is the relative error.
+        """
+        entries, places = np.unique(matrix, return_inverse=True)
+        starts = np.concatenate([[True], np.diff(entries) > gap * entries[1:]])
+        labels, values = np.cumsum(starts) - 1, entries[starts]
+        smallest = values[labels]
+        spread = np.max((entries - smallest) / np.where(smallest > 0.0, smallest, 1.0))
+        labels = labels[places].reshape(matrix.shape)
+        counts = (len({row.tobytes() for row in rows}) for rows in (matrix, labels))
+        return LabelledMatrix(labels, values, float(spread), operator.gt(*counts))
+
+    @property
+    def entries(self) -> FloatArray:
+        """The values of the entries, shape (inputs, outputs)."""
+        entries: FloatArray = self.values[self.labels]
+        return entries
 
     def kinds(self, most: int, size: int) -> list[PairKind] | None:
-        """Return the kinds of pairs of different inputs with their kinds of triples.
+        """Return the kinds of pairs of inputs with different rows, and their kinds of triples.
 
         The result is None if there are more kinds of pairs than `most`, if the masses of the laws
         of all their inputs are more than `size`, or if finding them would take too long.
@@ -155,6 +180,7 @@ class LabelledMatrix:
         for block in _blocks(pairs, self.labels.shape[1]):
             keys = np.sort(self._codes(block), axis=1)
             differs = (self.labels[block[:, 0]] != self.labels[block[:, 1]]).any(axis=1)
+            differs |= self.has_near_rows
             for pair, key in zip(block[differs].tolist(), keys[differs], strict=True):
                 x0, x1 = pair
                 kind, ordered = kinds.get(key.tobytes()), (x0, x1)

@@ -17,6 +17,7 @@ import shufflebounds as sb
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers import kinds
+from shufflebounds.randomizers import matrix as matrix_module
 
 # Two pairs of inputs have the same a, b and c in another order, but other third inputs.
 TRAP = np.array([[1, 2, 6, 1], [6, 1, 1, 2], [1, 6, 2, 1], [1, 1, 2, 6]]) / 10.0
@@ -145,6 +146,78 @@ def test_no_dataset_exceeds_the_crowds():
         )
         above = [supremum(x, eps, n) for x in both_directions(randomizer.crowds())]
         assert float(worst) <= max(above, default=0.0) * (1.0 + 1e-12)
+
+
+def with_noise(matrix, noise, seed=3):
+    """Multiply the entries by 1 ± noise, and round a whole number of decimals instead."""
+    if isinstance(noise, int):
+        return np.round(matrix, noise)
+    factors = np.random.default_rng(seed).uniform(-1.0, 1.0, matrix.shape)
+    noisy = matrix * (1.0 + noise * factors)
+    return noisy / noisy.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [one_bit_of_many(27, 2.0), hadamard_rows(32, 2.0), bloom(5, 0.75, 0.25)],
+    ids=["one bit", "Hadamard", "Bloom"],
+)
+def test_noise_in_the_entries_keeps_the_kinds(matrix):
+    exact = sb.MatrixRandomizer(matrix)
+    for noise in (1e-13, 1e-11, 12, 9):
+        rows = with_noise(matrix, noise)
+        if abs(rows.sum(axis=1) - 1.0).max() > 1e-9:
+            continue
+        noisy = sb.MatrixRandomizer(rows)
+        assert len(noisy.crowds()) == len(exact.crowds())
+        for n in (10_000, 10**6):
+            ends, exact_ends = (sb.epsilon(x, n, 1e-6) for x in (noisy, exact))
+            assert ends.upper == pytest.approx(exact_ends.upper, rel=1e-5)
+            assert ends.lower == pytest.approx(exact_ends.lower, rel=1e-5)
+
+
+def test_no_dataset_of_a_noisy_matrix_exceeds_its_crowds(monkeypatch):
+    """Entries within 4·10⁻¹⁰ count as equal, and so do some rows."""
+    monkeypatch.setattr(matrix_module, "_NOISE_GAP", 4e-10)
+    monkeypatch.setattr(matrix_module, "_MAX_KINDS_OF_EXACT_ENTRIES", 0)
+    rng = np.random.default_rng(9)
+    for _ in range(12 * FUZZ):
+        matrix = probabilities(rng)[:3]
+        matrix = np.concatenate([matrix, matrix[:1]])[:, matrix.any(axis=0)]
+        noisy = with_noise(matrix, 1e-10, rng)
+        randomizer = sb.MatrixRandomizer(noisy)
+        n, eps = int(rng.integers(2, 5)), float(rng.choice([0.0, 1e-10, 0.3]))
+        rows = [[Fraction(x) for x in row] for row in noisy.tolist()]
+        rows = [[x / sum(row) for x in row] for row in rows]
+        worst = max(
+            truth(rows[x0], rows[x1], [rows[x] for x in held], precise_exp(eps))
+            for x0, x1 in itertools.permutations(range(len(rows)), 2)
+            for held in itertools.combinations_with_replacement(range(len(rows)), n - 1)
+        )
+        crowds = randomizer.crowds()
+        assert max(crowd.rel_err for crowd in crowds) > 1e-11
+        assert float(worst) <= max(supremum(x, eps, n) for x in both_directions(crowds))
+        answer = sb.delta(randomizer, eps, n)
+        assert answer.lower <= float(worst) <= answer.upper
+
+
+def test_different_rows_of_equal_labels_have_a_crowd():
+    """A pair of inputs that noise alone tells apart is not left out."""
+    rows = np.repeat(one_bit_of_many(12, 1.0), 2, axis=0)
+    exact = sb.MatrixRandomizer(rows)
+    assert len(exact.crowds()) == 1
+    differing, near = sb.MatrixRandomizer(with_noise(rows, 1e-11)).crowds()
+    if (differing.a == differing.b).all():
+        differing, near = near, differing
+    assert (near.a == near.b).all()
+    assert (differing.a != differing.b).any()
+    assert supremum(near, 0.0, 100) > 1e-12
+    assert supremum(near, 1e-9, 100) < 1e-10
+
+
+def test_entries_further_apart_stay_different():
+    rows = with_noise(hadamard_rows(32, 2.0), 3e-9)
+    assert sb.MatrixRandomizer(rows).crowds()[0].rel_err < 1e-12
 
 
 def test_one_pair_does_not_have_the_third_inputs_of_another():
