@@ -1,4 +1,4 @@
-"""DP-SGD with random allocation (docs/random-allocation.md), beside Poisson sampling.
+"""DP-SGD by how batches are drawn (docs/random-allocation.md).
 
 Random allocation is the sampling of Feldman and Shenfeld (arXiv 2502.08202), which Chua et al.
 (arXiv 2412.16802) call balls and bins.
@@ -6,7 +6,7 @@ Random allocation is the sampling of Feldman and Shenfeld (arXiv 2502.08202), wh
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 
@@ -30,4 +30,20 @@ class Allocations(TableKind):
     """Target δ."""
 
 
-TABLES = {"allocations": Allocations}
+class BatchSchemes(TableKind):
+    """ε of one epoch of the same number of steps and expected batch, by how batches are drawn."""
+
+    title = "DP-SGD by how batches are drawn"
+    is_drawn = True
+
+    noise_multiplier: Listed[Annotated[Finite, Ge(0.2), Le(1000)]]
+    """Noise multipliers, the axis of the figure."""
+    steps: Users
+    """Number of steps of an epoch."""
+    neighbours: Listed[Literal["replace", "zero-out"]]
+    """How neighbouring datasets differ by one example: a panel for each."""
+    delta: Annotated[Finite, Gt(0), Lt(1)]
+    """Target δ."""
+
+
+TABLES = {"allocations": Allocations, "batch_schemes": BatchSchemes}

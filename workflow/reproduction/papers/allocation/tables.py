@@ -1,78 +1,53 @@
-"""ε of DP-SGD by three kinds of sampling, all of them enclosed or bounded from above.
-
-A step with Poisson sampling at rate q is dominated by ((1 − q)B + qA, B), in either order (Zhu,
-Dong and Wang, AISTATS 2022, Theorem 11; or docs/proofs/random-allocation.md, section 1, with the
-product of 1 − q + qΛ_i as the likelihood ratio). It is composed as a round of one user, for which
-the third array of a decomposition is of no account. Its ends are those of (A, B, B) with A replaced
-by the mixture: the mixture is linear, so that an end that is dilated stays so.
-"""
+"""ε of DP-SGD by how batches are drawn, all of it enclosed or bounded from above."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import ClassVar
 
 import pandas as pd
 
-from reproduction.papers.allocation import Allocations
+from reproduction.papers.allocation import Allocations, BatchSchemes
 from reproduction.papers.pages import Page
 from reproduction.papers.tables import Context, TableCode
-from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.enclosure import Enclosure, outward, reached
+from shufflebounds.core.enclosure import outward, reached
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import line_look
 from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, with_letters
 from shufflebounds.curves.plotting.texts import number
-from shufflebounds.divergence.law import U
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.questions.enclose import Quantity
-from shufflebounds.questions.plan import Plan
-from shufflebounds.questions.training import Training
-from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
+from shufflebounds.protocols.training import PoissonSampling, ShuffledBatches, Training
+from shufflebounds.questions.answers import epsilon
 
 # Relative width that is asked for of several epochs; most are narrower.
 EPOCHS_RTOL = 0.05
 # Relative width that is asked for of Poisson sampling.
 POISSON_RTOL = 0.01
-# The lines of the figure by column: label, and the bound that they look like. Poisson sampling is
-# shaded from its lower bound up.
+# The lines of the figure of random allocation by column: label, and the bound that they look like.
+# Poisson sampling is shaded from its lower bound up.
 LINES = {
     "known": ("steps known to the attacker", "guess"),
     "poisson_upper": ("Poisson sampling", "optimal_composition"),
     "upper": ("random allocation, upper bound", "best"),
     "lower": ("random allocation, lower bound", "lower"),
 }
+# The lines of the figure of schemes by column, in the same way. ε of shuffled batches is in the
+# shaded range between what is proven of them.
+SCHEME_LINES = {
+    "shuffled_upper": ("shuffled batches, at most", "guess"),
+    "shuffled_lower": ("shuffled batches, at least", "lower"),
+    "poisson_upper": ("Poisson sampling", "optimal_composition"),
+    "allocation_upper": ("random allocation", "best"),
+}
+# What the panels of relations are called.
+RELATION_TITLES = {
+    "replace": "one example replaced",
+    "zero-out": "one example's gradients set to 0",
+}
 # Labels of the axes, and their symbols.
 AXES = {"noise_multiplier": (r"noise multiplier $\sigma$", "σ"), "steps": ("steps $t$", "t")}
-
-
-@dataclass(frozen=True, eq=False)
-class PoissonStep(Subject):
-    """A step of DP-SGD that samples every example with some rate."""
-
-    pair: Decomposition
-    eps0: ClassVar[None] = None  # type: ignore[misc]
-
-    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """See `Subject`."""
-        return [Shuffle(GivenSource({"": self.pair}), n, is_ordered=True)]
-
-
-def poisson_epsilon(sigma: float, steps: int, epochs: int, delta: float) -> Enclosure:
-    """Enclose ε at δ of epochs of DP-SGD whose steps sample every example with rate 1/steps."""
-    rate, count = 1.0 / steps, steps * epochs
-
-    def mixed(end: Decomposition) -> Decomposition:
-        a = (1.0 - rate) * end.b + rate * end.a
-        return replace(end, a=a, rel_err=end.rel_err + 8.0 * U)
-
-    decomposition = RandomAllocation(sigma).decomposition(1, delta, epochs=count)
-    inner, outer = map(mixed, decomposition.bounds())
-    pair = replace(inner, inner=inner, outer=outer)
-    plan = Plan(PoissonStep(pair), count)
-    return plan.answer(Quantity.EPSILON, [(delta, delta)], [1], POISSON_RTOL).enclosures()[0]
 
 
 def allocations_table(parameters: Allocations, _: Context | None = None) -> pd.DataFrame:
@@ -80,10 +55,11 @@ def allocations_table(parameters: Allocations, _: Context | None = None) -> pd.D
     rows, delta = [], parameters.delta
     settings = product(parameters.noise_multiplier, parameters.steps, parameters.epochs)
     for sigma, steps, epochs in settings:
-        training = Training(sigma, steps, epochs)
+        subject = RandomAllocation(sigma)
         rtol = None if epochs == 1 else EPOCHS_RTOL
-        allocated = reached(partial(training.epsilon, delta, rtol))
-        poisson = poisson_epsilon(sigma, steps, epochs, delta)
+        allocated = reached(partial(epsilon, subject, steps, delta, rounds=epochs, rtol=rtol))
+        sampling = PoissonSampling(sigma, 1.0 / steps)
+        poisson = epsilon(sampling, steps, delta, rounds=epochs, rtol=POISSON_RTOL)
         rows.append(
             {
                 "noise_multiplier": sigma,
@@ -94,7 +70,7 @@ def allocations_table(parameters: Allocations, _: Context | None = None) -> pd.D
                 "upper": allocated.upper,
                 "poisson_lower": poisson.lower,
                 "poisson_upper": poisson.upper,
-                "known": training.epsilon_without_secret(delta),
+                "known": subject.epsilon_of_known_steps(steps, epochs, delta),
             }
         )
     return pd.DataFrame(rows)
@@ -163,4 +139,75 @@ def allocations_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     return Sheet(title, with_letters([above, below]), *AXES[axis], "ε")
 
 
-CODE = {Allocations: TableCode(allocations_table, allocations_page, allocations_sheet)}
+def schemes_table(parameters: BatchSchemes, _: Context | None = None) -> pd.DataFrame:
+    """Return a row for each relation and noise multiplier, with both ends of ε of each scheme."""
+    steps, delta = parameters.steps, parameters.delta
+    rows = []
+    for neighbours, sigma in product(parameters.neighbours, parameters.noise_multiplier):
+        schemes: Mapping[str, Training] = {
+            "shuffled": ShuffledBatches(sigma, neighbours=neighbours),
+            "poisson": PoissonSampling(sigma, 1.0 / steps, neighbours=neighbours),
+            "allocation": RandomAllocation(sigma, neighbours=neighbours),
+        }
+        row = {
+            "neighbours": neighbours,
+            "noise_multiplier": sigma,
+            "steps": steps,
+            "delta": delta,
+        }
+        for name, subject in schemes.items():
+            eps = reached(partial(epsilon, subject, steps, delta))
+            row |= {f"{name}_lower": eps.lower, f"{name}_upper": eps.upper}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def schemes_page(frame: pd.DataFrame) -> Page:
+    first = frame.iloc[0]
+    names = {"poisson": "Poisson sampling", "allocation": "random allocation"}
+    columns = [
+        (f"{label}, {end}", lambda row, key=f"{name}_{side}", up=up: outward(row[key], up=up))
+        for name, label in {**names, "shuffled": "shuffled batches"}.items()
+        for end, side, up in (("from", "lower", False), ("to", "upper", True))
+    ]
+    return Page.of(
+        frame,
+        [("neighbours", "{neighbours}"), (r"$\sigma$", "{noise_multiplier:g}"), *columns],
+        title=BatchSchemes.title,
+        above=f"$\\varepsilon$ at $\\delta$ = {first['delta']:g} of one epoch of {first['steps']} "
+        "steps. Poisson sampling takes every example with a probability of one over the number of "
+        "steps. Shuffled batches have a fixed size; both ends are proven, and are far apart.",
+    )
+
+
+def schemes_sheet(frame: pd.DataFrame, title: str) -> Sheet:
+    """Return ε of each scheme along noise multipliers, with a row for each relation."""
+    rows = []
+    for neighbours, part in frame.groupby("neighbours", sort=False):
+        first, x = part.iloc[0], part["noise_multiplier"].to_numpy(float)
+        opposite = {"shuffled_upper": part["shuffled_lower"].to_numpy(float)}
+        view = View(
+            title=[
+                RELATION_TITLES[str(neighbours)],
+                f"{number(first['steps'])} steps",
+                f"δ = {number(first['delta'])}",
+            ],
+            lines=[
+                (
+                    Line(label, line_look(bound)),
+                    Drawn.line(x, part[column].to_numpy(float), opposite=opposite.get(column)),
+                )
+                for column, (label, bound) in SCHEME_LINES.items()
+            ],
+            y_label=r"$\varepsilon$",
+            x_log=True,
+            y_log=True,
+        )
+        rows.append([view])
+    return Sheet(title, with_letters(rows), *AXES["noise_multiplier"], "ε")
+
+
+CODE = {
+    Allocations: TableCode(allocations_table, allocations_page, allocations_sheet),
+    BatchSchemes: TableCode(schemes_table, schemes_page, schemes_sheet),
+}
