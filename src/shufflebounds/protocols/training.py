@@ -45,7 +45,7 @@ WIDE_CELLS = 0.05
 DENSE_REACH = 8.0
 # Number of these cells at either side. Speed and width only.
 FAR_CELLS = 60
-# Share of δ by which an example may join more steps than `known_steps` says.
+# Share of δ by which an example of Poisson sampling may join more steps than are counted.
 RARE_SHARE = 0.01
 
 # The means of a and b by relation, if an example joins random steps.
@@ -95,6 +95,8 @@ class Training(Subject):
     )
     means: ClassVar[Mapping[Relation, tuple[float, float]]] = RANDOM_STEPS
     assumed: ClassVar[str] = ""
+    # Share of δ by which an example may join more steps than `steps_joined` says.
+    rare_share: ClassVar[float] = 0.0
     eps0: ClassVar[None] = None  # type: ignore[misc]
     seen: ClassVar[Observation] = STEPS
 
@@ -182,7 +184,7 @@ class Training(Subject):
             ε (natural log).
         """
         noise = self._noise_of_known_steps(self.steps_joined(n, rounds, delta))
-        return loss_beyond(noise, delta * (1.0 - RARE_SHARE))
+        return loss_beyond(noise, delta * (1.0 - self.rare_share))
 
     def _noise_of_known_steps(self, steps: int) -> float:
         """Return the σ of one Gaussian mechanism that is all these steps, rounded down."""
@@ -225,6 +227,7 @@ class PoissonSampling(Training):
 
     rate: float = field(metadata={"help": "probability of joining a step, 0 < rate <= 1"})
     is_hidden_by_number: ClassVar[bool] = False
+    rare_share: ClassVar[float] = RARE_SHARE
     assumed: ClassVar[str] = (
         "every example joins every step with the given probability, independently of all others "
         "and in secret."

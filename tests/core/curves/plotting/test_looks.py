@@ -323,9 +323,13 @@ def test_captions_tell_what_a_bound_at_eps0_means():
         assert "bound that comes out at ε₀ proves no amplification" in figures[name]["caption"]
 
 
-def test_the_picture_of_the_readme_is_the_figure_of_the_configuration():
-    with Image.open(ROOT / "docs" / "fig2.png") as picture:
-        assert picture.text["Source"] == papers()["su2026"].figures["fig2"].digest
+@pytest.mark.parametrize(
+    ("file", "paper", "figure"),
+    [("fig2.png", "su2026", "fig2"), ("batch-schemes.png", "allocation", "schemes")],
+)
+def test_pictures_of_pages_are_figures_of_the_configuration(file, paper, figure):
+    with Image.open(ROOT / "docs" / file) as picture:
+        assert picture.text["Source"] == papers()[paper].figure_digest(figure)
 
 
 def test_the_map_of_all_mechanisms_has_a_true_title():

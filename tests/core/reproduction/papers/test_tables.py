@@ -25,6 +25,9 @@ SMALL = {
     "post_processing": {"randomizers": {"mine": [[2, 1], [1, 2]]}, "others": [0]},
     "calibrations": {"values": 4, "n": 10_000, "eps": [0.5], "delta": 1e-6},
     "allocations": {"noise_multiplier": [2.0], "steps": [5, 10], "epochs": [1], "delta": 1e-4},
+    "batch_schemes": {
+        **{"noise_multiplier": [2.0, 3.0], "steps": 5, "neighbours": ["zero-out"], "delta": 1e-4}
+    },
     "asymptotics": {"eps0": [1.0], "n": [10**6], "delta": 1e-6},
     "mechanisms": {"eps0": 1.0},
     "metric": {"eps0": 1.0},

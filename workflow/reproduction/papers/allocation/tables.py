@@ -36,9 +36,9 @@ LINES = {
 # The lines of the figure of schemes by column, in the same way. ε of shuffled batches is in the
 # shaded range between what is proven of them.
 SCHEME_LINES = {
-    "shuffled_upper": ("shuffled batches, at most", "guess"),
+    "shuffled_upper": ("shuffled batches, what you can claim", "guess"),
     "shuffled_lower": ("shuffled batches, at least", "lower"),
-    "poisson_upper": ("Poisson sampling", "optimal_composition"),
+    "poisson_upper": ("Poisson sampling, as reported", "optimal_composition"),
     "allocation_upper": ("random allocation", "best"),
 }
 # What the panels of relations are called.
