@@ -474,7 +474,7 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
         )
     if any(report.rate < 1.0 for report in reports):
         notes.append(
-            "Each answer of a report with a rate is sent with that probability, drawn afresh and "
+            "Each answer of a report with a rate is sent with that probability, drawn anew and "
             "in secret. A panel that is drawn once protects less."
         )
     if any(report.is_memoized and report.same_users for report in reports):

@@ -265,7 +265,7 @@ def _second_program(deployment: Scenario) -> list[str]:
         return []
     return [
         "A second program, verify/verify.py, can prove the blanket again and, in one round, "
-        "the best proven and the lower one; it reads what `shufflebounds epsilon --claim` writes."
+        "the best proven and the lower one; it reads what the option --claim of epsilon writes."
     ]
 
 

@@ -204,7 +204,7 @@ def choose(numbers: bool, dropout: float, every_row: bool, output: Output, **tas
         | {name: task[name] for name in QUESTION_KEYS}
         | _ranking_facts(ranking),
         table={column.heading: cells[column] for column in columns},
-        claim=[_ranking_claim(ranking, task)],
+        claim=_ranking_claim(ranking, task),
         fallback=_remains_of(ranking.best, task),
         legend={column.heading: column.meaning for column in columns[1:]},
         notes=[*notes, *warnings],
@@ -234,18 +234,21 @@ def _ranking_title(task: Mapping[str, Any], relation: Relation) -> str:
     return ", ".join([f"{attributes}{values}", users, *rounds, relation.short, target])
 
 
-def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> str:
+def _ranking_claim(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     best = ranking.best
     # As other commands take it, such as ``krr --k 16``.
     given = (f"{flag(name)} {value}" for name, value in best.parameters.items())
     after = f" after {_preparation_mark(best, ranking)}" if best.preparation else ""
-    way = f", {WAYS[best.way]}," if task["attributes"] > 1 else ""
+    way = f", {WAYS[best.way]}" if task["attributes"] > 1 else ""
     each = " in each" if best.shuffles > 1 else ""
-    at = "" if best.is_gaussian else f" at eps0 = {outward(best.eps0.lower, up=False)}{each}"
-    return (
-        f"Best: {' '.join([best.name, *given])}{after}{way}{at}, certified by the "
-        f"{label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust the shuffler."
-    )
+    comma = "," if way else ""
+    eps0 = outward(best.eps0.lower, up=False)
+    at = "" if best.is_gaussian else f"{comma} at eps0 = {eps0}{each}"
+    return [
+        f"Best: {' '.join([best.name, *given])}{after}{way}{at}.",
+        f"It is certified by the {label(PROOF_BOUNDS[best.proof])}; you can deploy it if you trust "
+        "the shuffler.",
+    ]
 
 
 def _remains_of(choice: Choice, task: Mapping[str, Any]) -> list[str]:
@@ -267,7 +270,7 @@ def _ranking_notes(ranking: Ranking, task: Mapping[str, Any]) -> list[str]:
     best, clone = ranking.best, ranking.by_clone
     whom = "" if clone.name == best.name else f"{_short_name(clone, ranking)} at "
     notes.append(
-        f"By eps0 alone, the stronger clone allows {whom}"
+        f"From eps0 alone, the stronger clone allows {whom}"
         f"eps0 = {outward(clone.eps0.lower, up=False)}, with "
         f"{_three_digits(clone.mse.upper / best.mse.upper)} times the squared error."
     )

@@ -153,7 +153,7 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
         )
     if deployment.mechanism.type == "parallel":
         notes.append(
-            "Every user draws a part afresh for each report, in secret and whatever the value. If "
+            "Every user draws a part anew for each report, in secret and whatever the value. If "
             "groups of users have parts of their own, ask about each group by itself, with the "
             "number of its members as n, and claim the largest epsilon (docs/what-to-compose.md)."
         )

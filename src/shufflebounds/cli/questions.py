@@ -392,7 +392,7 @@ rounds = Question(
         "best": "the largest number of rounds proven to meet the target; you can run them.",
         "blanket": "this many rounds together meet the target; you can run them.",
         "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
-        "stronger_clone": "the most proven to meet it for any mechanism with this eps0.",
+        "stronger_clone": "the largest number proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
         ("blanket", 0): "Not even one round is known to meet the target.",

@@ -64,7 +64,7 @@ class RoundDivergences:
         if any(shuffle.is_ordered for shuffle in shuffles):
             raise ValueError(
                 "decomposition must be that of a shuffle, got random allocation, whose upper "
-                "bounds count rare losses as infinite; every Renyi divergence would be; ask "
+                "bounds treat rare losses as infinite; every Renyi divergence would be; ask "
                 "epsilon or delta"
             )
         return RoundDivergences([(Renyi(x), times) for x, times in plan.single_shuffles(n)])
@@ -330,7 +330,7 @@ def _require_bounded_losses(divergences: RoundDivergences, subject: Subject) -> 
     low, high = divergences.largest_loss
     if math.isinf(high) and math.isfinite(low):
         raise ValueError(
-            "decomposition must have bounded losses, since upper bounds count rare losses as "
+            "decomposition must have bounded losses, since upper bounds treat rare losses as "
             f"infinite, got {subject.label}; give it a clamp, or ask epsilon or delta"
         )
 

@@ -38,7 +38,7 @@ _MAX_PARTS_OF_CROWDS = 4
 class Parallel(Composition):
     """Parallel composition: a user runs one of the parts, drawn by weight.
 
-    Every user draws the part afresh for each report, in secret. For groups of users with fixed
+    Every user draws the part anew for each report, in secret. For groups of users with fixed
     parts, ask about each group by itself, with the number of its members as n: every user has the
     epsilon of the own group, and all users have the largest.
 

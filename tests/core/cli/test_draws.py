@@ -21,7 +21,7 @@ NEEDS = {
 }
 AGAIN = "The sample is drawn again in every round: this does not hold for a panel"
 PARALLEL = ("--mechanism", "parallel", "--part", "0.5 krr k=4", "--part", "0.5 krr k=2")
-PARTS = "Every user draws a part afresh for each report"
+PARTS = "Every user draws a part anew for each report"
 PARTS_AGAIN = "Every user draws a part again in every round"
 
 

@@ -175,7 +175,7 @@ class SettingEntry(Entry):
 
     n: Users | None = Field(default=None, description="Number of users.")
     eps0: Eps0 | None = Field(
-        default=None, description="ε₀ of all that a user sends, a natural logarithm."
+        default=None, description="ε₀ of everything a user sends, a natural logarithm."
     )
     delta: Delta | None = Field(default=None, description="δ: a number, or {over_n: c} for c/n.")
     eps: Eps | None = Field(default=None, description="ε of curves of δ, a natural logarithm.")
