@@ -475,7 +475,7 @@ class InputBound:
 
     @staticmethod
     def of_remaining(
-        remaining_law: Decomposition, heads: float, eps: float, aim: Aim
+        remaining_law: Decomposition, heads: float, eps: float, aim: SupremumAim
     ) -> InputBound:
         """Return the bound of a decomposition (a, b, R(x) − d)."""
         unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
