@@ -61,6 +61,7 @@ from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.sketches import CMS, HCMS
 from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
+from shufflebounds.subjects.cohort import Cohort
 from shufflebounds.subjects.groups import Groups
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ __all__ = [
     "RAPPOR",
     "BloomRAPPOR",
     "Choice",
+    "Cohort",
     "Collision",
     "DBitFlip",
     "Decomposition",

@@ -281,6 +281,8 @@ def single_shuffle(name: str, subject: Subject, setting: Setting) -> Shuffle:
     shuffles = subject.shuffles(setting.require("n"))
     if len(shuffles) > 1 or shuffles[0].times > 1:
         raise ValueError(f"{name} needs a single shuffle, got {subject!r}")
+    if not shuffles[0].source.has_whole_crowd:
+        raise ValueError(f"{name} needs reports of all users, got {subject.label}")
     return shuffles[0]
 
 

@@ -85,7 +85,7 @@ class Seen(Subject):
     def _source(self, source: Source) -> Source:
         """Return what stands for a source; it is kept."""
         if source.key not in self._sources:
-            self._sources[source.key] = self.see(source)
+            self._sources[source.key] = source.seen(self.see)
         return self._sources[source.key]
 
 

@@ -23,7 +23,6 @@ from shufflebounds.protocols.registry import ReportDescription, SentDescription,
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import InfeasibleError, Subject
-from shufflebounds.subjects.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ class Specification:
             return error
         # How large it gets does not depend on the distance.
         key = (self.reports, self.decisive(setting))
-        if isinstance(protocol, Reports) and key not in misfits_by_key:
+        if key not in misfits_by_key:
             protocol.check_size()
             misfits_by_key[key] = None
         return None

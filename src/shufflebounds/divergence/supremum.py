@@ -111,10 +111,10 @@ class SupremumAim:
         if tau is None:
             return None
         laws = [
-            _shortened(*_remaining_values(member, other, eps, tau))
+            shortened(*_remaining_values(member, other, eps, tau))
             for member, other in _inputs(crowd)
         ]
-        masses, values = (_pad_rows([law_[k] for law_ in laws]) for k in range(2))
+        masses, values = (pad_rows([law_[k] for law_ in laws]) for k in range(2))
         share = float(tau @ crowd.c)
         blanket = crowd.c * (1.0 - tau) / (1.0 - share)
         if too_small(blanket):
@@ -124,10 +124,10 @@ class SupremumAim:
         log_no_heads = (n - 1) * math.log1p(-share)
         if not crowd.extremes:
             log_no_heads += min(0.0, float(np.nan_to_num(remaining_log)))
-        return _aim_on_line(tau, values, masses, n, log_no_heads)
+        return aim_on_line(tau, values, masses, n, log_no_heads)
 
 
-def _aim_on_line(
+def aim_on_line(
     tau: FloatArray, values: FloatArray, masses: FloatArray, n: int, log_no_heads: float
 ) -> SupremumAim | None:
     """Return the aim with the line of integration that suits values and masses, (inputs, J)."""
@@ -196,7 +196,7 @@ def _remaining_values(
         return remaining_law, np.where(remaining_law > 0.0, excesses / remaining_law, 0.0)
 
 
-def _shortened(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def shortened(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return masses and means of groups of neighbouring values if there are too many values."""
     if masses.size <= MAX_VALUES:
         return masses, values
@@ -209,7 +209,7 @@ def _shortened(masses: FloatArray, values: FloatArray) -> tuple[FloatArray, Floa
     return sums, np.add.reduceat(masses * values, starts) / np.where(sums > 0.0, sums, 1.0)
 
 
-def _pad_rows(rows: list[FloatArray]) -> FloatArray:
+def pad_rows(rows: list[FloatArray]) -> FloatArray:
     """Return the rows as one array, padded with zeros to the size of the longest."""
     padded = np.zeros((len(rows), max(row.size for row in rows)))
     for i, row in enumerate(rows):
@@ -314,18 +314,18 @@ def supremum(
     if n == 1:
         # The blanket of a crowd does not cover the pairs of its extremes.
         family = (crowd, *crowd.extremes)
-        return _cap_at_one(max(divergence(x.blanket(), eps, 1).upper for x in family))
+        return cap_at_one(max(divergence(x.blanket(), eps, 1).upper for x in family))
     # Values too far apart for floats raise errors. The bound is then 1.
     no_claim = contextlib.suppress(OverflowError, ZeroDivisionError)
     with np.errstate(all="ignore"), no_claim:
         if crowd.kinds:
             # A bound that underflows there is not 0.
             bound = joint_supremum(crowd.kinds, crowd.rate, eps, n, hopeless)
-            return max(_cap_at_one(bound), SMALLEST)
+            return max(cap_at_one(bound), SMALLEST)
         aimed = AimedBound.of(crowd, eps, n) if shared is None else shared.at(eps)
         if aimed.aim is None or not aimed.aim.goal() < math.log(hopeless):
             return 1.0
-        return _cap_at_one(aimed.at(n))
+        return cap_at_one(aimed.at(n))
     return 1.0
 
 
@@ -343,7 +343,7 @@ def _supremum_of_rows(
 
     # Values too far apart for floats raise errors. The bound is then 1.
     with contextlib.suppress(OverflowError, ZeroDivisionError):
-        return _cap_at_one(supremum_of_rows(rows, rel_err, eps, n, hopeless, bound))
+        return cap_at_one(supremum_of_rows(rows, rel_err, eps, n, hopeless, bound))
     return 1.0
 
 
@@ -418,7 +418,7 @@ class SharedAims:
         return self.bounds[eps]
 
 
-def _cap_at_one(bound: float) -> float:
+def cap_at_one(bound: float) -> float:
     """Return the bound rounded up, or 1 if it is larger or NaN."""
     return bound * (1.0 + 4.0 * U) if bound < 1.0 else 1.0
 
@@ -471,6 +471,13 @@ class InputBound:
         if remaining_law is None:
             return None
         heads = float(aim.tau @ crowd.c) * (1.0 + crowd.rel_err + (crowd.c.size + 4.0) * U)
+        return InputBound.of_remaining(remaining_law, heads, eps, aim)
+
+    @staticmethod
+    def of_remaining(
+        remaining_law: Decomposition, heads: float, eps: float, aim: SupremumAim
+    ) -> InputBound:
+        """Return the bound of a decomposition (a, b, R(x) − d)."""
         unshared = float(excess(remaining_law, math.expm1(eps), remaining_law.c == 0.0)[1])
         law: Law | None = law_at(remaining_law, eps)
         if law is not None and law.values.size == 0:

@@ -153,7 +153,8 @@ class CountAxis(SearchAxis):
         if self._sign < 0:
             return super().enclosure(None if unsafe_end is None else unsafe_end - 1, safe_end)
         return Enclosure(
-            1 if unsafe_end is None else unsafe_end + 1, math.inf if safe_end is None else safe_end
+            self.least_private if unsafe_end is None else unsafe_end + 1,
+            math.inf if safe_end is None else safe_end,
         )
 
     @property

@@ -140,10 +140,18 @@ def all_datasets(crowds: Sequence[Crowd], n: FloatArray, *, share_aims: bool = F
     """Return the largest bound of several crowds, in both orders.
 
     With `share_aims`, which suits nearly equal n, answers at one ε cost little for all n but one.
+    """
+    return largest_supremum(
+        [Supremum.of(x, n, share_aims=share_aims) for x in both_directions(crowds)]
+    )
+
+
+def largest_supremum(suprema: Sequence[Supremum]) -> Profile:
+    """Return the largest of bounds, one for each order of each crowd.
+
     If there are several, most of them are settled by their own blankets. The blanket of a crowd of
     extremes does not cover all of its pairs.
     """
-    suprema = [Supremum.of(x, n, share_aims=share_aims) for x in both_directions(crowds)]
     if len(suprema) == 1:
         return suprema[0]
     parts: list[Profile] = [

@@ -20,11 +20,11 @@ from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
+from shufflebounds.profiles.stacked import stacked
 from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
@@ -122,7 +122,9 @@ def interval_of(
     if view is View.LOWER and not all(_has_datasets(x) for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     if _are_single(rows):
-        return _interval_of_shuffle([row[0] for row in rows], view)
+        if len({id(row[0].source) for row in rows}) == 1:
+            return _interval_of_shuffle([row[0] for row in rows], view)
+        return stacked([_interval_of_shuffle(row, view) for row in rows])
     return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
 
 
@@ -132,9 +134,8 @@ def _has_datasets(shuffle: Shuffle) -> bool:
 
 
 def _are_single(rows: Sequence[Sequence[Shuffle]]) -> bool:
-    """Return whether each row is one shuffle, of the same source."""
-    source = rows[0][0].source
-    return all(len(row) == 1 and row[0].times == 1 and row[0].source is source for row in rows)
+    """Return whether each row is one shuffle."""
+    return all(len(row) == 1 and row[0].times == 1 for row in rows)
 
 
 def shuffle_count(subject: Subject, n: int, rounds: int = 1) -> int:
@@ -239,15 +240,15 @@ def _smallest(
 
 def _suprema(source: Source, n: FloatArray) -> Profile | None:
     """Return the bound for all datasets, None if the source lists no inputs."""
-    return all_datasets(source.crowds, n) if source.crowds else None
+    return source.suprema(source.crowds, n) if source.crowds else None
 
 
 class JoinedShuffles(NamedTuple):
     """Shuffles of equal sources that count as one kind.
 
-    Some of them may have more draws than ``shuffle``. As D falls with the draws, upper ends are
-    those of the fewest, and lower ends those of the most: those of ``last``. ``places`` are those
-    of the shuffles in the list from which they come.
+    Some of them may have a higher rank than ``shuffle``, which mostly means more draws. As D falls
+    with it, upper ends are those of the lowest, and lower ends those of the highest: those of
+    ``last``. ``places`` are those of the shuffles in the list from which they come.
     """
 
     shuffle: Shuffle
@@ -261,18 +262,18 @@ class JoinedShuffles(NamedTuple):
 
 
 def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffles]:
-    """Return kinds of shuffles: of equal sources, with draws within a factor of `ratio`.
+    """Return kinds of shuffles: of sources of one kin, with ranks within a factor of `ratio`.
 
-    They keep the order in which the first of each source is given; draws ascend.
+    They keep the order in which the first of each source is given; ranks ascend.
     """
     by_key: dict[Hashable, list[int]] = {}
     for place, shuffle in enumerate(shuffles):
-        by_key.setdefault((shuffle.source.key, shuffle.is_ordered), []).append(place)
+        by_key.setdefault((shuffle.source.kin, shuffle.is_ordered), []).append(place)
     kinds = []
     for places in by_key.values():
         group: list[int] = []
-        for place in sorted(places, key=lambda x: shuffles[x].draws):
-            if group and shuffles[place].draws > ratio * shuffles[group[0]].draws:
+        for place in sorted(places, key=lambda x: shuffles[x].rank):
+            if group and shuffles[place].rank > ratio * shuffles[group[0]].rank:
                 kinds.append(_joined_group(shuffles, group))
                 group = []
             group.append(place)
@@ -281,9 +282,9 @@ def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffl
 
 
 def _joined_group(shuffles: Sequence[Shuffle], places: Sequence[int]) -> JoinedShuffles:
-    """Return a kind of the shuffles at some places, whose draws ascend."""
+    """Return a kind of the shuffles at some places, whose ranks ascend."""
     group = [shuffles[place] for place in places]
-    last = max(group, key=lambda shuffle: shuffle.most_draws)
+    last = max(group, key=lambda shuffle: (shuffle.most_draws, shuffle.rank))
     return JoinedShuffles(group[0]._replace(times=sum(x.times for x in group)), last, places)
 
 
@@ -368,9 +369,9 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     if shuffle.is_ordered or view in COVERING or (shuffle.is_given and view is not View.LOWER):
         of_fewest, of_most = (
             _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
-            for x in (shuffle, shuffle._replace(draws=last.most_draws))
+            for x in (shuffle, last._replace(draws=last.most_draws))
         )
-        if last.most_draws == shuffle.draws:
+        if last.most_draws == shuffle.draws and last.source.key == shuffle.source.key:
             return of_fewest
         return replace(of_fewest, lower=of_most.lower)
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
@@ -413,7 +414,7 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
             # too much.
             users = int(n[0])
             is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
-            return None if is_trivial else all_datasets(crowds, n, share_aims=share_aims)
+            return None if is_trivial else source.suprema(crowds, n, share_aims=share_aims)
     return None
 
 

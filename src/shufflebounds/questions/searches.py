@@ -280,7 +280,7 @@ def users_axis(subject: Subject) -> CountAxis:
     n = validation.MAX_USERS
     while not _is_countable(subject, n):
         n //= 2
-    return CountAxis(1, n, 0.0)
+    return CountAxis(subject.fewest_users, n, 0.0)
 
 
 def _is_countable(subject: Subject, n: int) -> bool:
@@ -456,7 +456,7 @@ def users_question(subject: Subject, target: Target, rounds: int) -> InverseQues
         )
     axis, start = users_axis(subject), math.inf
     if target.eps:
-        many = min(MANY_USERS, int(axis.most_private))
+        many = max(min(MANY_USERS, int(axis.most_private)), subject.fewest_users)
         loss = typical_loss(AxisPoint(subject, many, 1))
         # ε is about √(2 T log(1/δ)) times the typical loss of one round, which falls like 1/√n.
         numerator = -2.0 * rounds * math.log(target.delta) * many

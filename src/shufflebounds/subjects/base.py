@@ -17,7 +17,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation
-from shufflebounds.profiles.profile import Interval
+from shufflebounds.profiles.datasets import all_datasets
+from shufflebounds.profiles.profile import Interval, Profile
 from shufflebounds.subjects.observation import REPORTS, Observation
 from shufflebounds.subjects.ratios import Ratios, ratios_of_reports
 
@@ -76,6 +77,21 @@ class Source:
     crowds: tuple[Crowd, ...] = ()
     few_crowds: tuple[Crowd, ...] = ()
     simple: Decomposition | None = None
+    # Whether all users report, as closed forms assume.
+    has_whole_crowd: bool = True
+
+    @property
+    def kin(self) -> Hashable:
+        """A key of sources whose D falls with their `rank`, and which differ by it alone."""
+        return self.key
+
+    def rank(self, draws: int) -> int:
+        """Return what D of so many draws falls with."""
+        return draws
+
+    def seen(self, see: Callable[[Source], Source]) -> Source:
+        """Return what stands for this source if `see` says what stands for a report."""
+        return see(self)
 
     @property
     def has_many_pairs(self) -> bool:
@@ -100,6 +116,27 @@ class Source:
             Whether the draws are one of several rounds, for which few pairs of datasets are used.
         """
         return None
+
+    def suprema(
+        self, crowds: Sequence[Crowd], n: FloatArray, *, share_aims: bool = False
+    ) -> Profile:
+        """Return the bound for all datasets of some of its crowds, for P numbers of draws `n`.
+
+        Parameters
+        ----------
+        crowds
+            All of ``crowds``, or of ``few_crowds``.
+        n
+            The numbers of draws, shape (P,).
+        share_aims
+            Whether answers at one ε should cost little for all n but one.
+
+        Returns
+        -------
+        Profile
+            The largest bound of all crowds.
+        """
+        return all_datasets(crowds, n, share_aims=share_aims)
 
     def users(self, draws: int) -> int:
         """Return how many users provide cover for each other if there are so many draws."""
@@ -194,6 +231,11 @@ class Shuffle(NamedTuple):
     pairs: Sequence[tuple[str, Decomposition]] | None = None
 
     @property
+    def rank(self) -> int:
+        """What D of shuffles of sources of one kin falls with."""
+        return self.source.rank(self.draws)
+
+    @property
     def most_draws(self) -> int:
         """The number of messages that lower bounds count."""
         return self.draws if self.lower_draws is None else self.lower_draws
@@ -220,6 +262,8 @@ class Subject(ABC):
 
     # Whether δ does not rise with n.
     is_hidden_by_number: ClassVar[bool] = True
+    # The fewest users that a round can have.
+    fewest_users: int = 1
     # How neighbouring datasets differ.
     relation: ClassVar[Relation] = Relation.REPLACE
 
@@ -260,6 +304,10 @@ class Subject(ABC):
             The shuffles of all rounds.
         """
         return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
+
+    def check_size(self) -> None:
+        """Raise ValueError for what is too large for memory; by default, nothing is."""
+        return
 
     @property
     def is_made_for_delta(self) -> bool:
