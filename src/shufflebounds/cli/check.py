@@ -47,6 +47,10 @@ OTHER_INPUTS = {
 }
 
 
+# The exit code of the command, by the verdict on the claim.
+EXIT_CODES = {"proven": 0, "refuted": 1, "open": 4}
+
+
 class Verdict(StrEnum):
     """What is known of a claim."""
 
@@ -55,7 +59,6 @@ class Verdict(StrEnum):
     OPEN = "open"
 
 
-EXIT_CODES = {Verdict.PROVEN: 0, Verdict.REFUTED: 1, Verdict.OPEN: 4}
 # The cell of a bound that decides, or that does not.
 EFFECTS = {Verdict.PROVEN: "proves it", Verdict.REFUTED: "refutes it", Verdict.OPEN: ""}
 COLORS = {Verdict.PROVEN: "green", Verdict.REFUTED: "red", Verdict.OPEN: "yellow"}

@@ -204,8 +204,6 @@ def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Boun
     is_free = deployment.rounds != 1 and bound.kind is Kind.LOWER
     if answer.shortfall or is_beyond or is_close or is_free:
         return answer
-    shortfall = (
-        f"known only to lie in [{lower!r}, {upper!r}], which is wider than the relative {rtol:g} "
-        "that is promised"
-    )
-    return replace(answer, shortfall=shortfall)
+    width = answer.enclosure.relative_width
+    sentence = validation.shortfall("the answer", (lower, upper), width, rtol)
+    return replace(answer, shortfall=sentence)

@@ -98,6 +98,17 @@ def rtol_advice(width: float, *others: str) -> str:
     return f"; {' or '.join(choices)} would help" if choices else ""
 
 
+def shortfall(what: str, ends: tuple[float, float], width: float, goal: float, *others: str) -> str:
+    """Return the sentence on an answer whose relative width is above the one asked for.
+
+    ``others`` would help besides a larger rtol.
+    """
+    return (
+        f"{what} is known only to lie in [{ends[0]!r}, {ends[1]!r}]: relative width {width:.1e} "
+        f"where rtol = {goal:g} was asked for{rtol_advice(width, *others)}"
+    )
+
+
 def users(value: object, name: str = "n") -> int:
     """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
     nearest = _as_float(value)

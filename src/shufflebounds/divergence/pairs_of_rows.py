@@ -9,7 +9,7 @@ left is asked one pair at a time. Proof: docs/proofs/closing-the-gap.md, section
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,22 +64,30 @@ def supremum_of_rows(
         return _unhidden(rows, rel_err, eps)
     screen = _Screen.of(rows, rel_err, eps, n)
     simple = screen.simple_bounds()
-    order = [divmod(place, len(rows)) for place in np.argsort(-simple, axis=None).tolist()]
+    uppers = {pair: float(simple[pair]) for pair in np.ndindex(*simple.shape)}
     # The pair that is asked first should be the worst one, so that it dismisses the others.
-    close = {pair: screen.close_bound(*pair) for pair in order[:_COMPARED]}
+    compared = [divmod(i, len(rows)) for i in np.argsort(-simple, axis=None)[:_COMPARED].tolist()]
+    close = {pair: screen.close_bound(*pair) for pair in compared}
     first = max(close, key=lambda pair: close[pair])
     largest = bound(*first)
     negligible = largest * (1.0 + _NEARLY_EQUAL)
-    left = [pair for pair in order if simple[pair] > negligible]
-    if largest > hopeless or len(left) > _MAX_CLOSE_BOUNDS:
+    many = _pairs_above(uppers, negligible)
+    if largest > hopeless or len(many) > _MAX_CLOSE_BOUNDS:
         return 1.0
-    close |= {pair: screen.close_bound(*pair) for pair in left if pair not in close}
-    left = [pair for pair in left if min(simple[pair], close[pair]) > negligible and pair != first]
-    if len(left) > _MAX_ASKED_PAIRS:
+    close |= {pair: screen.close_bound(*pair) for pair in many if pair not in close}
+    uppers |= {pair: min(uppers[pair], bound_of_pair) for pair, bound_of_pair in close.items()}
+    uppers[first] = largest
+    few = _pairs_above(uppers, negligible)
+    if len(few) > _MAX_ASKED_PAIRS:
         return 1.0
-    upper = {pair: min(float(simple[pair]), close.get(pair, 1.0)) for pair in order}
-    upper |= {pair: min(upper[pair], bound(*pair)) for pair in left} | {first: largest}
-    return min(max(upper.values()), 1.0)
+    for pair in few:
+        uppers[pair] = min(uppers[pair], bound(*pair))
+    return min(max(uppers.values()), 1.0)
+
+
+def _pairs_above(uppers: Mapping[tuple[int, ...], float], limit: float) -> list[tuple[int, ...]]:
+    """Return the pairs of inputs with an upper bound above a limit."""
+    return [pair for pair, upper in uppers.items() if upper > limit]
 
 
 def _unhidden(rows: FloatArray, rel_err: float, eps: float) -> float:

@@ -162,34 +162,46 @@ class Repeated:
 
     def _search(self, question: RoundQuestion) -> RoundAnswer:
         """Return an answer from closer and closer nodes."""
-        end = self.end if question.is_epsilon else 1.0
-        answer, width = RoundAnswer(0.0, end, True), math.inf
-        aim = self._aim(question.rtol)
+        first = answer = RoundAnswer(0.0, self.end if question.is_epsilon else 1.0, True)
+        failure = ""
         try:
-            for sums in self.rounds.sums(question.target(self._first_rtol(aim))):
-                before, answer = answer, answer.narrowed(*_ends(question, sums))
-                if answer.enclosure.relative_width > question.rtol:
-                    answer = answer.narrowed(*_chosen_end(question, sums))
-                previous, width = width, answer.enclosure.relative_width
-                if answer.upper <= MIN_DELTA or width <= question.rtol:
-                    return answer._replace(is_short=False)
-                reach = self._reach(question._replace(rtol=aim), sums, answer)
-                moved = max(before.upper - answer.upper, answer.lower - before.lower)
-                if previous < math.inf and sums.have_gap and moved <= aim * answer.upper:
-                    # Much finer nodes have hardly moved the ends.
-                    reach = answer.lower, answer.upper
-                if not self.is_strict and _is_close(answer, reach, aim):
-                    return answer._replace(is_short=False)
-                is_hopeless = self.is_strict and _is_hopeless(answer, reach, question.rtol)
-                if is_hopeless or width > (1.0 - LEAST_GAIN) * previous:
-                    break
+            for answer in self._answers_of_nodes(question, first):
+                if not answer.is_short:
+                    return answer
         except WorkError as error:
-            answer = self._with_reserve(question, answer)
-            if answer.enclosure.relative_width > question.rtol:
-                self._failures[question] = WorkError(str(error), answer.enclosure)
-                raise self._failures[question] from None
+            failure = str(error)
+        answer = self._with_reserve(question, answer)
+        if not failure:
+            return answer
+        if answer.enclosure.relative_width <= question.rtol:
             return answer._replace(is_short=False)
-        return self._with_reserve(question, answer)
+        self._failures[question] = WorkError(failure, answer.enclosure)
+        raise self._failures[question]
+
+    def _answers_of_nodes(
+        self, question: RoundQuestion, answer: RoundAnswer
+    ) -> Iterator[RoundAnswer]:
+        """Yield narrower and narrower answers; the last one is not short if it is close enough."""
+        width, aim = math.inf, self._aim(question.rtol)
+        for sums in self.rounds.sums(question.target(self._first_rtol(aim))):
+            before, answer = answer, answer.narrowed(*_ends(question, sums))
+            if answer.enclosure.relative_width > question.rtol:
+                yield answer
+                answer = answer.narrowed(*_chosen_end(question, sums))
+            previous, width = width, answer.enclosure.relative_width
+            if answer.upper <= MIN_DELTA or width <= question.rtol:
+                yield answer._replace(is_short=False)
+            yield answer
+            reach = self._reach(question._replace(rtol=aim), sums, answer)
+            moved = max(before.upper - answer.upper, answer.lower - before.lower)
+            if previous < math.inf and sums.have_gap and moved <= aim * answer.upper:
+                # Much finer nodes have hardly moved the ends.
+                reach = answer.lower, answer.upper
+            if not self.is_strict and _is_close(answer, reach, aim):
+                yield answer._replace(is_short=False)
+            is_hopeless = self.is_strict and _is_hopeless(answer, reach, question.rtol)
+            if is_hopeless or width > (1.0 - LEAST_GAIN) * previous:
+                return
 
     def _first_rtol(self, aim: float) -> float:
         """Return the relative width that the first nodes aim at."""

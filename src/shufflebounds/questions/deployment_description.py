@@ -415,31 +415,22 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     _require_keys(place, "a report", entry, REPORT_KEYS)
     answers = validation.choice(f"{place}answers", entry["answers"], ANSWERS)
     is_memoized = answers == "memoized"
-    if is_memoized != ("same_users" in entry):
-        raise ValueError(
-            f"{place}same_users is missing: do exactly the same users report every day? "
-            "(true or false)"
-            if is_memoized
-            else f"{place}same_users must be left out: answers are fresh"
-        )
+    question = "do exactly the same users report every day? (true or false)"
+    _require_presence(
+        place, "same_users", entry, "" if is_memoized else "answers are fresh", question
+    )
     per_day = validation.whole(
         f"{place}per_day", _number(entry.get("per_day", 1)), 1, validation.MAX_ROUNDS
     )
-    if (per_day > 1) != ("linked" in entry):
-        raise ValueError(
-            f"{place}linked is missing: can anything link a user's {per_day} answers of a day? "
-            "(true or false)"
-            if per_day > 1
-            else f"{place}linked must be left out: there is one answer a day"
-        )
+    question = f"can anything link a user's {per_day} answers of a day? (true or false)"
+    reason = "" if per_day > 1 else "there is one answer a day"
+    _require_presence(place, "linked", entry, reason, question)
     try:
         mechanism = _mechanism_of_report(entry["mechanism"])
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
-    if mechanism.has_own_eps0 and "eps0" in entry:
-        raise ValueError(f"{place}eps0 must be left out: {mechanism} has its own")
-    if not mechanism.has_own_eps0 and "eps0" not in entry:
-        raise ValueError(f"{place}eps0 is missing: give the eps0 of one answer")
+    reason = f"{mechanism} has its own" if mechanism.has_own_eps0 else ""
+    _require_presence(place, "eps0", entry, reason, "give the eps0 of one answer")
     eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
     rate = float(_share(f"{place}rate", entry.get("rate", 1)))
     same_users = _truth(f"{place}same_users", entry.get("same_users", False))
@@ -455,6 +446,16 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     return DailyReport(
         str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate, days
     )
+
+
+def _require_presence(
+    place: str, key: str, entry: Mapping, reason_against: str, question: str
+) -> None:
+    """Raise ValueError if a key is missing, or is there in spite of a reason against it."""
+    if reason_against and key in entry:
+        raise ValueError(f"{place}{key} must be left out: {reason_against}")
+    if not reason_against and key not in entry:
+        raise ValueError(f"{place}{key} is missing: {question}")
 
 
 def _mechanism_of_report(content: Any) -> Description:

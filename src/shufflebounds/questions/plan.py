@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -209,12 +209,8 @@ class Plan:
         sources = [shuffle.source for shuffle in self.subject.shuffles(n)]
         is_finite = all(x.is_finite() for source in sources for x in source.blankets.values())
         others = () if is_finite else ("more cells",)
-        advice = validation.rtol_advice(enclosure.relative_width, *others)
-        return (
-            f"{quantity} at {given} = {at!r}, {where} is known only to lie in "
-            f"[{enclosure.lower!r}, {enclosure.upper!r}]: relative width "
-            f"{enclosure.relative_width:.1e} where rtol = {goal:g} was asked for{advice}"
-        )
+        what, width = f"{quantity} at {given} = {at!r}, {where}", enclosure.relative_width
+        return validation.shortfall(what, astuple(enclosure), width, goal, *others)
 
     def _in_cells(self, quantity: Quantity, at: float, n: int, goal: float) -> Enclosure:
         """Return an answer from bounds in cells: ever more of them, made for ever better δ.

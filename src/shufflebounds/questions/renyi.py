@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -212,13 +212,9 @@ def renyi(
     for i in np.flatnonzero(widths > goal) if rtol is not None or is_finite else ():
         # Two inputs that may be the same up to rounding have no relative width.
         if low[i] > 0.0 or high[i] > plan.rounds * orders[i] * ROUNDING_LOSS**2:
-            raise PrecisionError(
-                f"the Renyi divergence at order {float(orders[i])!r} and n = {n} is known only to "
-                f"lie in [{float(low[i])!r}, {float(high[i])!r}]: relative width "
-                f"{widths[i]:.1e} where rtol = {goal:g} was asked for"
-                f"{validation.rtol_advice(float(widths[i]))}",
-                answer,
-            )
+            what = f"the Renyi divergence at order {float(orders[i])!r} and n = {n}"
+            ends = float(low[i]), float(high[i])
+            raise PrecisionError(validation.shortfall(what, ends, float(widths[i]), goal), answer)
     return answer
 
 
@@ -285,12 +281,8 @@ def renyi_epsilon(
     eps = converted(divergences, delta, goal).epsilon
     is_width_promised = rtol is not None or all(x.interval.is_exact for x, _ in divergences.parts)
     if is_width_promised and eps.relative_width > goal and eps.upper > 0.0:
-        raise PrecisionError(
-            f"epsilon by Renyi divergences at delta = {delta!r} is known only to lie in "
-            f"[{eps.lower!r}, {eps.upper!r}]: relative width {eps.relative_width:.1e} where "
-            f"rtol = {goal:g} was asked for",
-            eps,
-        )
+        what, width = f"epsilon by Renyi divergences at delta = {delta!r}", eps.relative_width
+        raise PrecisionError(validation.shortfall(what, astuple(eps), width, goal), eps)
     return eps
 
 

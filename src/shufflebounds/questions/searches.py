@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -607,9 +607,9 @@ def smallest_noise_multiplier(
     enclosure = axis.enclosure(search.unsafe_end, search.safe_end)
     if enclosure.relative_width > goal and search.safe_end > least:
         raise PrecisionError(
-            f"the noise multiplier is known only to lie in [{enclosure.lower!r}, "
-            f"{enclosure.upper!r}]: relative width {enclosure.relative_width:.1e} where rtol = "
-            f"{goal:g} was asked for{validation.rtol_advice(enclosure.relative_width)}",
+            validation.shortfall(
+                "the noise multiplier", astuple(enclosure), enclosure.relative_width, goal
+            ),
             enclosure,
         )
     return enclosure

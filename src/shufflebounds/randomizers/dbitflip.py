@@ -19,8 +19,12 @@ from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import SpreadOfShares, bits_of_sets, of_pure
 from shufflebounds.randomizers.base import POWER_ERR, Randomizer, crowd_of_rows
 
-# What a report says of a value: its bucket was not drawn, or its bit is 0 or 1.
-_NOT_DRAWN, _ZERO, _ONE = range(3)
+# What a report says of a value whose bucket was not drawn.
+_NOT_DRAWN = 0
+# What it says of one whose bit is 0.
+_ZERO = 1
+# What it says of one whose bit is 1.
+_ONE = 2
 # Smallest probability of a report of ones only. Below it, reports count as others, whose blanket is
 # smaller; this changes no answer.
 _SMALLEST_ALL_ONES = 1e-17

@@ -273,16 +273,7 @@ def shown_names(views: Sequence[PanelView], *, is_log: bool) -> dict[str, str]:
     Lines that no view shows have no name.
     """
     visible = {line.label for view in views for line, curve in view.lines if view.shows(curve)}
-    hidden = {
-        label
-        for label in visible
-        if all(
-            view.cover(line, curve)
-            for view in views
-            for line, curve in view.lines
-            if line.label == label
-        )
-    }
+    hidden = visible - _labels_in_sight(views)
     means: dict[str, float] = {}
     covers: dict[str, str] = {}
     sizes = np.abs(np.concatenate([curve.y for _, curve in views[-1].lines]))
@@ -301,6 +292,12 @@ def shown_names(views: Sequence[PanelView], *, is_log: bool) -> dict[str, str]:
     shown = [label for label in [*means][::-1] if label and label in visible]
     labels = sorted(shown, key=place)
     return {label: f"= {label}" if label in hidden else label for label in labels}
+
+
+def _labels_in_sight(views: Sequence[PanelView]) -> set[str]:
+    """Return the labels of lines that do not lie under another one in all views."""
+    lines = ((view, line, curve) for view in views for line, curve in view.lines)
+    return {line.label for view, line, curve in lines if not view.cover(line, curve)}
 
 
 @dataclass(frozen=True)
