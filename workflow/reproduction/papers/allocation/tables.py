@@ -186,7 +186,7 @@ def schemes_sheet(frame: pd.DataFrame, title: str) -> Sheet:
     for neighbours, part in frame.groupby("neighbours", sort=False):
         first, x = part.iloc[0], part["noise_multiplier"].to_numpy(float)
         opposite = {"shuffled_upper": part["shuffled_lower"].to_numpy(float)}
-        view = View(
+        view = PanelView(
             title=[
                 RELATION_TITLES[str(neighbours)],
                 f"{number(first['steps'])} steps",
