@@ -16,6 +16,8 @@ from shufflebounds.protocols.allocation import RandomAllocation
 # Names that mechanisms have elsewhere. Without this, olh would be taken for blh.
 NAMES_ELSEWHERE = {
     "olh": "local_hash",
+    "randomized_response": "krr",
+    "symmetric_unary": "rappor",
     "grr": "krr",
     "rr": "krr",
     "sue": "rappor",

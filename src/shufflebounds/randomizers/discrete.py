@@ -75,7 +75,10 @@ class KRR(Randomizer):
     composable = True
     pairs_are_proven = True
     PROBABILITIES = MappingProxyType(
-        {"random": "chance of a uniformly random report, the true value included; fixes eps0"}
+        {
+            "random": "chance of a uniformly random report, the true value included; fixes eps0",
+            "p": "chance that the report is the true value, in place of random",
+        }
     )
 
     k: int = field(metadata={"help": "number of values, at least 2"})
@@ -87,8 +90,10 @@ class KRR(Randomizer):
         object.__setattr__(self, "eps0", validation.eps0(self.eps0))
 
     @classmethod
-    def from_probabilities(cls, k: int, random: Probability) -> KRR:
-        """Return the mechanism whose report is uniformly random with a probability.
+    def from_probabilities(
+        cls, k: int, random: Probability | None = None, p: Probability | None = None
+    ) -> KRR:
+        """Return the mechanism by the chance of a random report, or of the true value.
 
         Parameters
         ----------
@@ -97,20 +102,36 @@ class KRR(Randomizer):
         random
             Probability, such as 0.05 or ``"1/6"``, that the report is any of the k values with
             equal chances, the true one included. Otherwise it is the true one.
+        p
+            Probability that the report is the true value, above 1/k. It is 1 − random + random/k.
 
         Returns
         -------
         KRR
-            Its ε₀ is log(1 + k (1 − random)/random), rounded up.
+            Its ε₀ is log(p (k − 1)/(1 − p)), rounded up.
+
+        Raises
+        ------
+        ValueError
+            Unless one of ``random`` and ``p`` is given, in its range.
 
         Examples
         --------
         >>> f"{sb.KRR.from_probabilities(k=469, random=0.05).eps0:.4f}"
-        '9.0950'
+        '9.0952'
+        >>> f"{sb.KRR.from_probabilities(k=2, p=0.75).eps0:.4f}"
+        '1.0986'
         """
-        exact = exact_probability("random", random)
-        ratio = 1 + validation.values("k", k) * (1 - exact) / exact
-        return cls(k, eps0_of_ratio(ratio, "random"))
+        values = validation.values("k", k)
+        if (random is None) == (p is None):
+            raise ValueError(f"either random or p must be given, got random = {random}, p = {p}")
+        if random is not None:
+            exact = exact_probability("random", random)
+            return cls(k, eps0_of_ratio(1 + values * (1 - exact) / exact, "random"))
+        exact = exact_probability("p", p)
+        if exact * values <= 1:
+            raise ValueError(f"p must be above 1/k, the chance of each value, got p = {p}, k = {k}")
+        return cls(k, eps0_of_ratio(exact * (values - 1) / (1 - exact), "p"))
 
     @property
     def label(self) -> str:

@@ -153,6 +153,8 @@ def test_topics():
         (("rappor", "--f", "1/2", "--domain-size", "4"), None),
         (("survey", "--forced-yes", "1/6"), sb.KRR(2, math.log(5))),
         (("krr", "--k", "2", "--random", "1/3"), sb.KRR(2, math.log(5))),
+        (("krr", "--k", "2", "--p", "5/6"), sb.KRR(2, math.log(5))),
+        (("krr", "--k", "4", "--p", "0.5"), sb.KRR(4, math.log(3))),
     ],
 )
 def test_probabilities_are_options(options, made):
@@ -172,6 +174,8 @@ def test_probabilities_are_options(options, made):
             ("krr", "--k", "4", "--random", "0.1", "--eps0", "2"),
             "--eps0 must be left out: --k, --random set the noise",
         ),
+        (("krr", "--k", "4", "--p", "1/4"), "p must be above 1/k, the chance of each value"),
+        (("krr", "--k", "4", "--p", "0.5", "--random", "0.1"), "either random or p must be given"),
         (("krr", "--k", "4", "--random", "5"), "it must be from 0 to 1, got 5; for 5 % write 0.05"),
         (("krr", "--k", "4", "--random", "0"), "random must be a probability above 0 and below"),
         (("krr", "--k", "4", "--random", "1/0"), "random must be a probability above 0 and below"),
