@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from shufflebounds.bounds.base import Answer
@@ -12,6 +13,9 @@ from shufflebounds.cli.reply import Output, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
+from shufflebounds.questions.enclose import Quantity
+from shufflebounds.questions.intervals import View, interval_of
+from shufflebounds.questions.plan import Plan
 
 # Room that a claim about one round leaves to the bounds of verify/verify.py, relative to ε.
 CLAIM_MARGIN = 2e-4
@@ -55,17 +59,28 @@ def write_claims(
     claims = [claim_files.upper("blanket", mechanism, n, delta, eps, rounds, also)]
     is_smaller = end["best"] < end["blanket"]
     if is_single and claim_files.is_single_report(mechanism) and is_smaller:
-        claims.append(claim_files.upper("all", mechanism, n, delta, more * end["best"]))
+        eps = more * _end_for_all_datasets(deployment, n, delta)
+        claims.append(claim_files.upper("all", mechanism, n, delta, eps))
     pair = answers["lower"]
     if is_single and pair.enclosure.lower > 0.0:
         eps = less * pair.enclosure.lower
         lower = claim_files.lower(pair.others, mechanism, n, delta, eps, pair.inputs)
         claims += [] if lower is None else [lower]
     or_value_error(path, lambda: write_text(json.dumps(claims, indent=2) + "\n", path))
-    names = {"blanket": "blanket", "all": "best proven bound", "pair": "lower bound"}
+    names = {"blanket": "blanket", "all": "bound for all datasets", "pair": "lower bound"}
     numbers = [
         f"{output.text(claim['eps'], up=claim['bound'] != 'pair')} ({names[claim['bound']]})"
         for claim in claims
     ]
     room = f"; each leaves {100.0 * CLAIM_MARGIN:g} % to a second program" if is_single else ""
     return f"The file {path.name} claims epsilon = {', '.join(numbers)}{room}."
+
+
+def _end_for_all_datasets(deployment: Scenario, n: int, delta: float) -> float:
+    """Return the upper end of one report's ε that the second program proves as ``all``.
+
+    It does not look for the worst dataset of two inputs, whose ε may be smaller.
+    """
+    plan = Plan(deployment.protocol, make=partial(interval_of, view=View.ALL))
+    [enclosure] = plan.answer(Quantity.EPSILON, [(delta, delta)], [n]).enclosures()
+    return enclosure.upper

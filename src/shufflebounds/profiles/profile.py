@@ -87,13 +87,15 @@ class Profile(ABC):
 
     ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
     0, inf if no such ε is known; rounding cannot tell it from one that is ``end_err`` smaller.
-    ``is_costly`` says that each δ takes many milliseconds.
+    ``is_costly`` says that each δ takes many milliseconds. Then it is only asked where other bounds
+    leave a relative gap above ``least_gap``.
     """
 
     name: str
     end: float
     end_err: float = 0.0
     is_costly: bool = False
+    least_gap: float = SUFFICIENT_GAP
 
     @property
     @abstractmethod
@@ -342,7 +344,7 @@ class Min(Several):
         """
         best, failure, gap = Ends.of(largest, largest, self.name), "", 0.0
         for part in self.parts:
-            gap = SUFFICIENT_GAP if part.is_costly else gap
+            gap = part.least_gap if part.is_costly else gap
             rows = best.upper > floor * (1.0 + gap)
             rows &= ~(best.upper <= target)
             if not rows.any() or (failure and part.is_costly):
@@ -374,7 +376,10 @@ class Interval:
     same object if the truth itself is known, as for a finite decomposition. If it
     ``is_of_one_curve``, both approximate one curve, as for a decomposition in cells; else theory
     may keep them apart. If ``is_ordered``, both consist of one direction for each order of the two
-    datasets, and the order is the same in every round.
+    datasets, and the order is the same in every round. Every dataset is bounded by both profiles of
+    one of the ``orders``, if there are any: by the first in its own order, by the second in the
+    other one, or the other way round. The ``mixed`` profile has lower ends of further datasets,
+    which are asked where `lower` and `upper` are more than its ``least_gap`` apart.
     """
 
     lower: Profile
@@ -382,6 +387,8 @@ class Interval:
     is_ordered: bool = False
     is_attained: bool = True
     is_of_one_curve: bool = False
+    orders: tuple[tuple[Profile, Profile], ...] = ()
+    mixed: Profile | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -390,5 +397,6 @@ class Interval:
 
     def at(self, rows: Any) -> Interval:
         """Return the curves of some rows."""
-        lower = self.lower.at(rows)
-        return replace(self, lower=lower, upper=lower if self.is_exact else self.upper.at(rows))
+        lower, mixed = self.lower.at(rows), self.mixed and self.mixed.at(rows)
+        upper = lower if self.is_exact else self.upper.at(rows)
+        return replace(self, lower=lower, upper=upper, mixed=mixed)

@@ -71,6 +71,8 @@ SMALLEST_SENSITIVITY = 0.1
 APART = 0.4
 # Most choices of nodes.
 MAX_CHOICES = 4
+# Ratio of the bounds of the interval's orders from which on its upper profile is asked, too.
+CLOSE_RATIO = 1.01
 # Most pairs of datasets between which rounds are free to choose by `chosen_orders`. Speed only.
 MAX_CHOSEN_PAIRS = 4
 
@@ -132,13 +134,14 @@ class RoundKind:
         return RoundKind(interval, times, pairs, family)
 
     @cached_property
-    def orders(self) -> tuple[Orders, ...]:
+    def orders(self) -> tuple[tuple[Profile, Profile], ...]:
         """The orders (a, b) and (b, a) of the pairs whose largest curve is the upper profile.
 
         It is empty if there are none, if they are many, or if the orders of each pair are the same.
         """
-        upper = self.interval.upper
-        pairs = tuple(dataset_pairs(upper)) if is_largest_of_pairs(upper) else ()
+        upper, pairs = self.interval.upper, self.interval.orders
+        if not pairs and is_largest_of_pairs(upper):
+            pairs = tuple(dataset_pairs(upper))
         is_asymmetric = any(first is not second for first, second in pairs)
         return pairs if is_asymmetric and len(pairs) <= MAX_CHOSEN_PAIRS else ()
 
@@ -270,7 +273,14 @@ class RoundCurve:
             if len(parts) > 1:
                 floor = np.full(nodes.size, level)
             profiles = [part.at(np.zeros(nodes.size, int)) for part in parts]
-            upper = np.array([x.deltas(nodes, rtol, floor=floor).upper for x in profiles])
+            found = [x.deltas(nodes, rtol, floor=floor) for x in profiles]
+            upper = np.array([x.upper for x in found])
+            lower = np.maximum(np.max([x.lower for x in found], axis=0), level)
+            is_open = upper.max(axis=0) > CLOSE_RATIO * lower
+            if self.kind.interval.orders and is_open.any():
+                rest = self.kind.interval.upper.at(np.zeros(int(is_open.sum()), int))
+                caps = rest.deltas(nodes[is_open], rtol[is_open], floor=floor[is_open]).upper
+                upper[:, is_open] = np.minimum(upper[:, is_open], caps)
         self.nodes = np.concatenate([self.nodes, nodes])[order]
         count = max(len(self.upper), len(upper))
         rows = [np.broadcast_to(x, (count, x.shape[1])) for x in (self.upper, upper)]

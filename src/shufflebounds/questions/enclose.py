@@ -74,7 +74,27 @@ def _enclose_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: 
     """Return the ends of two different profiles, whether or not the lower one is attained."""
     lower = _lower_ends(interval, quantity, at, rtol)
     upper = _ask(interval.upper, quantity, at, rtol, lower.lower)
+    lower = _with_mixed(interval, quantity, at, rtol, lower, upper)
     return NamedEnds(lower.lower, upper.upper, lower.names, upper.names, upper.is_short)
+
+
+def _with_mixed(
+    interval: Interval,
+    quantity: Quantity,
+    at: FloatArray,
+    rtol: float,
+    lower: Ends,
+    upper: Ends,
+) -> Ends:
+    """Return the lower ends, raised by further datasets where the upper ones are not close."""
+    if interval.mixed is None:
+        return lower
+    is_wide = upper.upper > lower.lower * (1.0 + interval.mixed.least_gap)
+    if not is_wide.any():
+        return lower
+    floor = lower.lower[is_wide]
+    mixed = _ask(interval.mixed.at(is_wide), quantity, at[is_wide], rtol, floor)
+    return lower.where(is_wide, lower.at(is_wide).largest(mixed))
 
 
 def _ask(

@@ -25,6 +25,11 @@ from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
 from shufflebounds.profiles.stacked import stacked
+from shufflebounds.profiles.two_inputs import (
+    largest_of_two_inputs,
+    mixed_datasets,
+    orders_of_two_inputs,
+)
 from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
@@ -67,7 +72,9 @@ class View(StrEnum):
 
     # The best lower and upper bounds.
     BEST = "best"
-    # The same without the bound for all datasets, which is costly.
+    # The same without the largest divergence over datasets of two inputs.
+    ALL = "all"
+    # The same without the bound for all datasets, either, which is costly.
     SIMPLE = "simple"
     # The stronger clones of sources that have an ε₀.
     CLONE = "clone"
@@ -79,6 +86,8 @@ class View(StrEnum):
 
 # Views by decompositions that cover all datasets.
 COVERING = (View.BLANKET, View.CLONE)
+# Views with the bound for all datasets.
+COSTLY = (View.BEST, View.ALL)
 
 
 def interval_of(
@@ -159,11 +168,20 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         return _largest_interval(_promising(pairs), most, is_selective=True)
     if view in COVERING or is_given:
         return _largest_interval(_covering(source, view), n)
-    suprema = _suprema(source, n) if view is View.BEST else None
+    suprema = _suprema(source, n) if view in COSTLY else None
+    memory = source.two_inputs(n) if view is View.BEST else None
     upper = _smallest(source, n, suprema, source.few_blankets)
+    mixed = None
+    if memory is not None:
+        largest = largest_of_two_inputs(memory, n)
+        upper = Min([*_parts(upper), largest])
+        # If more messages than these hide the victim, the lower ends are those of other datasets.
+        is_own = shuffles[0].pairs is None and (n == most).all()
+        mixed = mixed_datasets(largest, next(iter(pairs), "")) if is_own else None
     if not pairs:
         return Interval(_largest_interval(source.blankets, n).lower, upper, is_attained=False)
-    return Interval(_largest_interval(_promising(pairs), most, is_selective=True).lower, upper)
+    lower = _largest_interval(_promising(pairs), most, is_selective=True).lower
+    return Interval(lower, upper, mixed=mixed)
 
 
 def _own_interval(
@@ -172,7 +190,7 @@ def _own_interval(
     """Return what a view knows of a source not only by decompositions; mostly None."""
     if view in COVERING:
         return None
-    own = source.own_interval(n, is_best=view is View.BEST, is_composed=is_composed)
+    own = source.own_interval(n, is_best=view in COSTLY, is_composed=is_composed)
     return own if own is None or view is not View.LOWER else Interval(own.lower, own.lower)
 
 
@@ -236,6 +254,11 @@ def _smallest(
     if few is not None:
         bounds.append(blanket(source.blankets))
     return Min(bounds) if len(bounds) > 1 else bounds[0]
+
+
+def _parts(profile: Profile) -> Sequence[Profile]:
+    """Return the profiles of which one is the smallest."""
+    return profile.parts if isinstance(profile, Min) else [profile]
 
 
 def _suprema(source: Source, n: FloatArray) -> Profile | None:
@@ -308,7 +331,7 @@ def repeated(
 ) -> Repeated:
     """Return several shuffles, one after the other; a relative width of answers may count."""
     kinds = fewer_kinds(shuffles) if rtol is None else joined(shuffles, 1.0 + JOINED_SHARE * rtol)
-    cheap = View.SIMPLE if view is View.BEST else view
+    cheap = View.SIMPLE if view in COSTLY else view
     reserve = partial(round_kinds, joined(shuffles, math.inf), cheap)
     return Repeated(round_kinds(kinds, view), rtol is not None, reserve)
 
@@ -316,7 +339,7 @@ def repeated(
 def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
     """Return kinds of rounds; those of one source with similar draws share some work."""
     most_pairs = None if len(kinds) <= MAX_KINDS_OF_PAIRS else 1
-    families = _families(kinds) if view is View.BEST else {}
+    families = _families(kinds) if view in COSTLY else {}
     rounds = []
     for kind in kinds:
         family = families.get(id(kind.shuffle))
@@ -381,6 +404,8 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
         return _largest_interval(pairs, most, is_selective=True)
+    memory = shuffle.source.two_inputs(n) if view is View.BEST else None
+    orders = orders_of_two_inputs(memory, n) if memory else ()
     upper = _smallest(
         shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
     )
@@ -388,7 +413,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return Interval(
             _largest_interval(shuffle.source.blankets, n).lower, upper, is_attained=False
         )
-    return Interval(_largest_interval(pairs, most, is_selective=True).lower, upper)
+    return Interval(_largest_interval(pairs, most, is_selective=True).lower, upper, orders=orders)
 
 
 def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:

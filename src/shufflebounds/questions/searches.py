@@ -230,8 +230,9 @@ def _enclose_of(
     eps, delta = np.array([target.eps]), np.array([target.delta])
 
     def enclose_delta(rtol: float) -> Enclosure:
-        lower = interval.lower.deltas(eps, rtol, delta)
-        upper = lower if interval.is_exact else interval.upper.deltas(eps, rtol, delta)
+        lower = upper = interval.lower.deltas(eps, rtol, delta)
+        if not interval.is_exact:
+            upper = interval.upper.deltas(eps, rtol, delta, floor=lower.lower)
         high = float(upper.upper[0])
         return Enclosure(min(float(lower.lower[0]), high), high)
 

@@ -19,6 +19,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation
 from shufflebounds.profiles.datasets import all_datasets
 from shufflebounds.profiles.profile import Interval, Profile
+from shufflebounds.profiles.two_inputs import Memory, memory_of_two_inputs
 from shufflebounds.subjects.observation import REPORTS, Observation
 from shufflebounds.subjects.ratios import Ratios, ratios_of_reports
 
@@ -137,6 +138,16 @@ class Source:
             The largest bound of all crowds.
         """
         return all_datasets(crowds, n, share_aims=share_aims)
+
+    def two_inputs(self, n: FloatArray) -> Memory | None:
+        """Return what finds the worst dataset if users have two inputs and few rare reports.
+
+        Parameters
+        ----------
+        n
+            The numbers of draws, shape (P,).
+        """
+        return memory_of_two_inputs(self.crowds, n)
 
     def users(self, draws: int) -> int:
         """Return how many users provide cover for each other if there are so many draws."""

@@ -118,6 +118,10 @@ class CohortSource(Source):
         """See `Source`."""
         return all_cohort_datasets(crowds, self.share, n)
 
+    def two_inputs(self, n: FloatArray) -> None:
+        """See `Source`; the law of those who are drawn is another one."""
+        return
+
     def users(self, draws: int) -> int:
         """See `Source`."""
         return self.n
