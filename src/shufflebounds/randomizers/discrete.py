@@ -128,6 +128,7 @@ class KRR(Randomizer):
         if random is not None:
             exact = exact_probability("random", random)
             return cls(k, eps0_of_ratio(1 + values * (1 - exact) / exact, "random"))
+        assert p is not None
         exact = exact_probability("p", p)
         if exact * values <= 1:
             raise ValueError(f"p must be above 1/k, the chance of each value, got p = {p}, k = {k}")
