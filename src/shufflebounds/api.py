@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 
 def curve(
-    mechanism: Randomizer | Mapping[str, Any],
+    mechanism: Randomizer | Cohort | Mapping[str, Any],
     bound: str = "best",
     *,
     quantity: str = "epsilon",
@@ -81,7 +81,7 @@ def curve(
     Parameters
     ----------
     mechanism
-        A mechanism such as ``KRR(k=10, eps0=4.0)``, or what configurations have under
+        A mechanism such as ``KRR(k=10, eps0=4.0)``, a `Cohort`, or what configurations have under
         ``mechanisms``, such as ``{"type": "krr", "k": 10}``.
     bound
         Its name, as ``shufflebounds bounds`` lists it: ``best``, ``blanket``, ``lower``,

@@ -31,7 +31,12 @@ from shufflebounds.curves.plotting.texts import filled
 from shufflebounds.curves.specification import Specification, needed
 from shufflebounds.curves.storage import CurveName
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import PROTOCOLS, ReportDescription, SentDescription
+from shufflebounds.protocols.registry import (
+    COHORT,
+    PROTOCOLS,
+    ReportDescription,
+    SentDescription,
+)
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.description import Description
 from shufflebounds.randomizers.registry import COMPOSITIONS
@@ -207,7 +212,7 @@ def expand_mechanism(
     if name in above[:-1]:
         raise ValueError(f"it contains itself ({' > '.join(above)}); a composition must not")
     described = dict(mechanisms[name])
-    if described["type"] in COMPOSITIONS:
+    if described["type"] in (*COMPOSITIONS, COHORT):
         if "mechanism" in described:
             described["mechanism"] = expand_mechanism(mechanisms, described["mechanism"], above)
         if isinstance(described.get("parts"), list):

@@ -437,6 +437,7 @@ def _sentence_on_report(place: int, deployment: Deployment) -> str:
         kind = f"memoized by {'the same' if report.same_users else 'changing'} users"
     linked = "" if report.per_day == 1 else ", linked" if report.is_linked else ", not linked"
     rate = "" if report.rate == 1.0 else f", each sent with probability {report.rate!r}"
+    rate = rate if report.cohort is None else f", by cohorts of {report.cohort}"
     sent = f"{report.per_day} a day{linked}{rate}{_calendar(deployment, report.days)}"
     return f"{report.name}: {report.mechanism}{eps0}, {kind}, {sent}."
 
@@ -476,6 +477,12 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
         notes.append(
             "Each answer of a report with a rate is sent with that probability, drawn anew and "
             "in secret. A panel that is drawn once protects less."
+        )
+    if any(report.cohort is not None for report in reports):
+        notes.append(
+            "Exactly as many users as a cohort has are drawn for each of its shuffles, anew and in "
+            "secret, all sets of as many being equally likely. n counts all users of the day and "
+            "is public (docs/proofs/cohorts.md)."
         )
     if any(report.is_memoized and report.same_users for report in reports):
         notes.append(
@@ -545,6 +552,8 @@ def _why_unverifiable(part: SentReport) -> str:
     """Return why verify/verify.py cannot prove a claim about a report; empty if it can."""
     if claim_files.described_claim(part.randomizer) is None:
         return f"verify/verify.py does not define {part.randomizer!r}"
+    if part.report.cohort is not None:
+        return "verify/verify.py does not define cohorts"
     if part.shuffles > MAX_CLAIMED_ROUNDS:
         return f"verify/verify.py proves claims on at most {MAX_CLAIMED_ROUNDS} shuffles"
     return ""

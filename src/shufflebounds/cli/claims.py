@@ -24,7 +24,9 @@ CLAIM_MARGIN = 2e-4
 def is_verifiable(deployment: Scenario) -> bool:
     """Return whether the program defines the reports."""
     return (
-        deployment.sends_reports and claim_files.described_claim(deployment.randomizer) is not None
+        deployment.sends_reports
+        and deployment.cohort is None
+        and claim_files.described_claim(deployment.randomizer) is not None
     )
 
 
@@ -33,7 +35,8 @@ def require_verifiable(deployment: Scenario) -> None:
     if not is_verifiable(deployment):
         raise ValueError(
             f"--claim needs reports that verify/verify.py defines (matrix, "
-            f"{', '.join(claim_files.VERIFIED)}; in a joint no matrices and no rates), "
+            f"{', '.join(claim_files.VERIFIED)}; no cohorts, and in a joint no matrices and no "
+            "rates), "
             f"got {deployment.name}"
         )
 

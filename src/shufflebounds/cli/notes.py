@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
-from shufflebounds.cli.scenario import SOME_USERS, Scenario, shown_eps0
+from shufflebounds.cli.scenario import Scenario, shown_eps0
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -44,6 +44,11 @@ def _warnings_on_draws(deployment: Scenario) -> list[str]:
             "number of its members as n and without --rate; docs/what-to-compose.md says what you "
             "can claim if its members stay secret."
         )
+    if deployment.cohort is not None:
+        notes.append(
+            "This does not hold for a cohort that is drawn once and kept: ask about it by itself, "
+            "with the number of its members as n and without --cohort."
+        )
     if deployment.mechanism.type == "parallel":
         notes.append(
             "Every user draws a part again in every round: this does not hold for users who keep "
@@ -56,7 +61,7 @@ def untried_bound(deployment: Scenario) -> list[str]:
     """Return a note if the bound for all datasets is not part of the best proven bound."""
     if not deployment.sends_reports:
         return []
-    [shuffle] = deployment.sample.shuffles(SOME_USERS)
+    [shuffle] = deployment.sample.shuffles(deployment.some_users)
     is_composed = deployment.rounds is None or deployment.times > 1
     if is_composed and deployment.n is not None:
         is_tried = has_affordable_suprema(shuffle._replace(draws=deployment.honest))
@@ -113,14 +118,14 @@ def _has_numbered_inputs(deployment: Scenario) -> bool:
     """Return whether inputs are rows of a matrix, which fixes ε₀."""
     if not deployment.has_own_eps0:
         return False
-    source = deployment.sample.shuffles(SOME_USERS)[0].source
+    source = deployment.sample.shuffles(deployment.some_users)[0].source
     return any(source.blanket_inputs(name).inputs for name in source.blankets)
 
 
 def _notes_on_matrices(deployment: Scenario) -> list[str]:
     if not _has_numbered_inputs(deployment):
         return []
-    label, k = replace(deployment, rate=1.0).sent.label(Setting()), deployment.k_joint
+    label, k = replace(deployment, rate=1.0, cohort=None).sent.label(Setting()), deployment.k_joint
     together = "" if k == 1 else "of all coordinates together "
     notes = [
         f"Inputs are the rows of {label}, counted from 0. All pairs of them {together}are "
@@ -156,6 +161,12 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
             "Every user draws a part anew for each report, in secret and whatever the value. If "
             "groups of users have parts of their own, ask about each group by itself, with the "
             "number of its members as n, and claim the largest epsilon (docs/what-to-compose.md)."
+        )
+    if deployment.cohort is not None:
+        notes.append(
+            "n is public and counts all users, drawn or not, the same ones in both datasets. "
+            f"Exactly {counted(deployment.cohort, 'report')} arrive. If users who do not answer "
+            "are replaced, n counts those who would answer (docs/proofs/cohorts.md)."
         )
     if deployment.rate < 1.0:
         sender = "A user takes part" if k == 1 else "Each of these reports is sent"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,13 @@ from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
-from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription, ReportDescription
+from shufflebounds.protocols.registry import (
+    PROTOCOLS,
+    CohortDescription,
+    CohortReports,
+    ProtocolDescription,
+    ReportDescription,
+)
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
@@ -26,6 +32,7 @@ from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
 from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.cohort import Cohort
 from shufflebounds.subjects.reports import Reports
 from shufflebounds.subjects.schedule import Phase, Schedule
 
@@ -89,6 +96,8 @@ class Scenario:
     """Users who send reports of a mechanism or messages of a protocol, in some number of rounds.
 
     A user sends ``k_joint`` reports together, each with probability ``rate`` (Poisson subsampling).
+    If there is a ``cohort``, exactly so many of the n users are drawn anew in every round, and no
+    others send anything.
     ``eps0`` is that of everything a user sends in a round; it is None if what is sent fixes it.
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
     them. The share ``dropout`` of the users does not report, and ``colluding`` of the others
@@ -103,6 +112,7 @@ class Scenario:
     mechanism: Description | ProtocolDescription
     k_joint: int = 1
     rate: float = 1.0
+    cohort: int | None = None
     eps0: float | None = None
     n: int | None = None
     colluding: int = 0
@@ -121,13 +131,29 @@ class Scenario:
         for n, rounds in (first, *self.also):
             honest_users(n, self.colluding, self.dropout)
             validation.rounds(rounds)
-        if not self.sends_reports and (self.k_joint, self.rate) != (1, 1.0):
+        if not self.sends_reports and (self.k_joint, self.rate, self.cohort) != (1, 1.0, None):
             raise ValueError(
-                "--k-joint and --rate must be left out: they need a named mechanism, and "
+                "--k-joint, --rate and --cohort must be left out: they need a named mechanism, and "
                 f"{self.mechanism.type} is not one"
             )
+        if self.cohort is not None:
+            self._check_cohort(self.cohort, [self.n, *(n for n, _ in self.also)])
         if self.eps0 is not None:
             self.require_open_eps0("--eps0 must be left out")
+
+    def _check_cohort(self, cohort: int, counts: Sequence[int | None]) -> None:
+        """Raise ValueError for a cohort larger than n, and for options that it excludes."""
+        size = validation.users(cohort, "cohort")
+        for name, reason in {
+            "rate": "a cohort has a fixed number of users",
+            "colluding": "how many of them are drawn is random (docs/proofs/cohorts.md)",
+            "dropout": "all who are drawn report; n counts those who would",
+        }.items():
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(f"{flag(name)} must be left out with --cohort: {reason}")
+        for n in counts:
+            if n is not None and n < size:
+                raise ValueError(f"--cohort must be at most n, which is {n}, got {size}")
 
     @property
     def sends_reports(self) -> bool:
@@ -158,14 +184,21 @@ class Scenario:
         """
         if not self.sends_reports:
             return not self.is_about_any
-        [shuffle] = self.sample.shuffles(SOME_USERS)
+        [shuffle] = self.sample.shuffles(self.some_users)
         return STRONGER_CLONE not in shuffle.source.blankets
+
+    @property
+    def some_users(self) -> int:
+        """A number of users for what does not depend on it."""
+        return max(SOME_USERS, self.sample.fewest_users)
 
     @cached_property
     def sent(self) -> ReportDescription | ProtocolDescription:
         """What a user sends in a round."""
         if isinstance(self.mechanism, ProtocolDescription):
             return self.mechanism
+        if self.cohort is not None:
+            return CohortReports(CohortDescription(self.mechanism, self.cohort), self.k_joint)
         sampled = CompositionOf("subsample", (Part(self.mechanism, weight=self.rate),))
         return ReportDescription(self.mechanism if self.rate == 1.0 else sampled, self.k_joint)
 
@@ -212,7 +245,7 @@ class Scenario:
     @property
     def randomizer(self) -> Randomizer:
         """The randomizer of everything a user reports, at its ε₀."""
-        assert isinstance(self.round_protocol, Reports)
+        assert isinstance(self.round_protocol, Reports | Cohort)
         return self.round_protocol.randomizer
 
     @property
@@ -224,7 +257,7 @@ class Scenario:
     def gaussian_noise(self) -> float | None:
         """The `gaussian_noise` of everything a user sends in a round; None if it has an ε₀."""
         protocol = self.sample
-        if self.has_eps0 or not isinstance(protocol, Reports):
+        if self.has_eps0 or not isinstance(protocol, Reports | Cohort):
             return None
         return gaussian_noise(protocol.randomizer)
 
@@ -279,11 +312,11 @@ class Scenario:
     @property
     def is_single_shuffle(self) -> bool:
         """Whether a round is one shuffle of n reports, as closed forms assume."""
-        return self.sends_reports and not self.also
+        return self.sends_reports and not self.also and self.cohort is None
 
     def _says_something(self, bound: Bound, quantity: str) -> bool:
         """Return whether a bound says something of messages that another one does not."""
-        shuffles = self.sample.shuffles(SOME_USERS)
+        shuffles = self.sample.shuffles(self.some_users)
         if bound.kind is Kind.LOWER:
             # Different shuffles may have their largest Rényi divergence in different directions.
             has_direction = quantity != "renyi" or len(shuffles) == 1
@@ -302,6 +335,7 @@ class Scenario:
         else:
             facts |= {"mechanism": self.mechanism.type, "parameters": self._parameters}
             facts |= {"k_joint": self.k_joint, "rate": self.rate}
+            facts |= {} if self.cohort is None else {"cohort": self.cohort}
         if self.eps0 is not None:
             facts["eps0"] = self.eps0
         elif self.sends_reports and self.has_own_eps0:
@@ -339,7 +373,8 @@ class Scenario:
             return f"{label} ({listed})" if listed else label
         several = "" if self.k_joint == 1 else f"{self.k_joint} x "
         rate = "" if self.rate == 1.0 else f" at rate {self.rate!r}"
-        return f"{several}{self._report_name}{rate}"
+        cohort = "" if self.cohort is None else f" by cohorts of {self.cohort}"
+        return f"{several}{self._report_name}{rate}{cohort}"
 
     @property
     def _report_name(self) -> str:

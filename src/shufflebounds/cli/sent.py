@@ -37,13 +37,24 @@ COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
 # The protocol that may be named as a mechanism.
 ANY = "any"
 # Options that describe a deployment.
-DEPLOYMENT_OPTIONS = ("k_joint", "rate", "eps0", "n", "colluding", "dropout", "rounds", "also")
+DEPLOYMENT_OPTIONS = (
+    "k_joint",
+    "rate",
+    "cohort",
+    "eps0",
+    "n",
+    "colluding",
+    "dropout",
+    "rounds",
+    "also",
+)
 # Options that training with random allocation does not have, and why.
 NOT_FOR_TRAINING = {
     "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
     "matter how many examples there are",
     "k_joint": "an example joins a single step of an epoch",
     "rate": "it is that of Poisson subsampling, which is another mechanism",
+    "cohort": "an example joins one random step of an epoch",
     "colluding": "other examples provide no cover, so all of them may be known",
     "dropout": "other examples provide no cover, so all of them may be missing",
     "rounds": "--epochs is the number of passes over the data",
@@ -72,6 +83,13 @@ RATE = option(
     "again in every round; a panel that is drawn once protects less.",
     default=1.0,
     metavar="P",
+    section=SENT,
+)
+COHORT = option(
+    "--cohort",
+    WHOLE,
+    "Exactly so many of the n users are drawn anew in every round, in secret, and report.",
+    metavar="SIZE",
     section=SENT,
 )
 PART = option(
@@ -118,7 +136,7 @@ def question(
         return command(
             *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *offered]),
             *listed,
-            *(K_JOINT, RATE, PART),
+            *(K_JOINT, RATE, COHORT, PART),
             *(
                 # The help lists those of what is named, by `Command.named_owners`.
                 option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)

@@ -119,6 +119,8 @@ def users_for_error(deployment: Scenario, error: float) -> int:
     """Return the fewest users for a standard error, with those who collude or drop out."""
     if not deployment.sends_reports:
         raise ValueError("--error needs a mechanism: the errors of protocols are not known")
+    if deployment.cohort is not None:
+        raise ValueError("--error must be left out with --cohort, whose size decides the error")
     users = deployment.randomizer.users_for_error(error)
     return registered_users(users, deployment.colluding, deployment.dropout)
 

@@ -19,10 +19,18 @@ from shufflebounds.bounds.registry import bound
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, Setting, parse_axis
 from shufflebounds.protocols import registry
-from shufflebounds.protocols.registry import ReportDescription, SentDescription, UnnamedRandomizer
+from shufflebounds.protocols.registry import (
+    CohortDescription,
+    CohortReports,
+    ReportDescription,
+    SentDescription,
+    UnnamedRandomizer,
+)
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.description import Description
 from shufflebounds.subjects.base import InfeasibleError, Subject
+from shufflebounds.subjects.cohort import Cohort
 
 
 @dataclass(frozen=True)
@@ -198,7 +206,7 @@ class Specification:
 
 
 def of_question(
-    mechanism: Randomizer | Mapping[str, Any],
+    mechanism: Randomizer | Cohort | Mapping[str, Any],
     name: str,
     quantity: str,
     rtol: float | None,
@@ -209,14 +217,12 @@ def of_question(
     for key in settings:
         validation.choice("settings", key, NAMES)
     fixed = dict(settings)
-    if not isinstance(mechanism, Randomizer):
+    if isinstance(mechanism, Mapping):
         reports = registry.parse_sent(mechanism)
-    elif parameters := description.described(mechanism):
-        reports = registry.parse_sent(parameters)
+    else:
+        reports = _reports_of(mechanism)
         if "eps0" in reports.needs:
             fixed.setdefault("eps0", mechanism.eps0)
-    else:
-        reports = ReportDescription(UnnamedRandomizer(mechanism))
     if "eps0" in fixed and "eps0" not in reports.needs:
         raise ValueError(f"eps0 must be left out: {reports.mechanism} has its own")
     varied = [key for key, value in fixed.items() if isinstance(value, Mapping) or np.ndim(value)]
@@ -234,6 +240,24 @@ def of_question(
         quantity=quantity,
         numerics=Numerics(rtol),
     )
+
+
+def _reports_of(sent: Randomizer | Cohort) -> ReportDescription:
+    """Return the description of a mechanism, or of a cohort; ValueError for anything else."""
+    if isinstance(sent, Cohort):
+        return CohortReports(CohortDescription(_description_of(sent.randomizer), sent.size))
+    if isinstance(sent, Randomizer):
+        return ReportDescription(_description_of(sent))
+    raise ValueError(
+        "mechanism must be a randomizer, a cohort or a mapping such as {'type': 'blh'}, "
+        f"got {sent!r}"
+    )
+
+
+def _description_of(randomizer: Randomizer) -> Description | UnnamedRandomizer:
+    """Return the description of a mechanism; one without a name stands for itself."""
+    parameters = description.described(randomizer)
+    return description.parse(parameters) if parameters else UnnamedRandomizer(randomizer)
 
 
 def needed(quantity: str, reports: SentDescription) -> set[str]:

@@ -28,10 +28,19 @@ from shufflebounds.protocols.histograms import (
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
-from shufflebounds.randomizers.description import Description, NamedDescription, require_arguments
+from shufflebounds.randomizers.description import (
+    Description,
+    NamedDescription,
+    require_arguments,
+    require_keys,
+)
 from shufflebounds.randomizers.joint import joint_of
 from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.cohort import Cohort
 from shufflebounds.subjects.reports import Reports
+
+# The type of reports of a cohort of fixed size.
+COHORT = "cohort"
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,45 @@ class UnnamedRandomizer:
 
 
 @dataclass(frozen=True)
+class CohortDescription:
+    """The mechanism of exactly `size` of the n users, who are drawn anew in every round.
+
+    Raises ValueError for a size that is not a number of users.
+    """
+
+    mechanism: Description | UnnamedRandomizer
+    size: int
+    type: ClassVar[str] = COHORT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", validation.users(self.size, "size"))
+
+    @property
+    def has_own_eps0(self) -> bool:
+        """See `MechanismDescription`."""
+        return self.mechanism.has_own_eps0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """See `MechanismDescription`."""
+        return self.mechanism.files
+
+    def randomizer(self, eps0: float | None) -> Randomizer:
+        """Return the mechanism of a user who is drawn; see `MechanismDescription`."""
+        try:
+            return self.mechanism.randomizer(eps0)
+        except ValueError as error:
+            raise ValueError(f"mechanism: {error}") from None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the mapping that `parse_sent` takes."""
+        return {"type": COHORT, "mechanism": self.mechanism.plain(), "size": self.size}
+
+    def __str__(self) -> str:
+        return f"{COHORT}({self.mechanism}, {self.size})"
+
+
+@dataclass(frozen=True)
 class ReportDescription:
     """What a user reports: ``k_joint`` independent parts by one mechanism, sent together.
 
@@ -120,7 +168,7 @@ class ReportDescription:
     Raises ValueError unless 1 ≤ ``k_joint`` ≤ 100.
     """
 
-    mechanism: Description | UnnamedRandomizer
+    mechanism: Description | UnnamedRandomizer | CohortDescription
     k_joint: int = 1
     # Names of settings that follow from the others.
     gives: ClassVar[frozenset[str]] = frozenset()
@@ -138,8 +186,12 @@ class ReportDescription:
         """Paths of the files that the mechanism is read from."""
         return self.mechanism.files
 
-    def protocol(self, setting: Setting, distance: int | None = None) -> Reports:
+    def protocol(self, setting: Setting, distance: int | None = None) -> Subject:
         """Return the protocol at the setting's ε₀, which is that of everything a user sends."""
+        return self._reports(setting, distance)
+
+    def _reports(self, setting: Setting, distance: int | None) -> Reports:
+        """Return the reports of users all of whom report, at the setting's ε₀."""
         if self.mechanism.has_own_eps0:
             own = self._repeated_at_own_eps0
             if isinstance(setting.delta, float):
@@ -177,6 +229,32 @@ class ReportDescription:
     def label(self, setting: Setting) -> str:
         """Return the name of the mechanism in figures, with its parameters."""
         return self.mechanism.randomizer(setting.eps0 or 1.0).label
+
+
+@dataclass(frozen=True)
+class CohortReports(ReportDescription):
+    """What the users of a cohort report; its mechanism is a `CohortDescription`."""
+
+    mechanism: CohortDescription
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """See `ReportDescription`; a cohort is not larger than n."""
+        return (*super().needs, "n")
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> Subject:
+        """See `ReportDescription`; raise InfeasibleError for an n below the size of the cohort."""
+        if distance is not None:
+            raise ValueError(f"distance must be left out for cohorts, got {distance!r}")
+        reports = self._reports(setting, None)
+        cohort = Cohort(reports.randomizer, self.mechanism.size, reports.eps0)
+        if setting.n is not None:
+            cohort.require_users(setting.n)
+        return cohort
+
+    def label(self, setting: Setting) -> str:
+        """See `ReportDescription`."""
+        return f"{super().label(setting)} by cohorts of {self.mechanism.size}"
 
 
 @dataclass(frozen=True)
@@ -251,9 +329,17 @@ def parse_sent(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
             raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
         parameters = ((key, value) for key, value in content.items() if key != "type")
         return ProtocolDescription(content["type"], tuple(parameters))
+    if isinstance(content, Mapping) and content.get("type") == COHORT:
+        keys = [key for key in content if key != "type"]
+        require_keys("", COHORT, {key: content[key] for key in keys}, ["mechanism", "size"])
+        try:
+            mechanism = description.parse(content["mechanism"])
+        except ValueError as error:
+            raise ValueError(f"mechanism: {error}") from None
+        return CohortReports(CohortDescription(mechanism, content["size"]), k_joint)
     return ReportDescription(description.parse(content), k_joint)
 
 
 def sent_types() -> list[str]:
     """Return the types that a mapping may have."""
-    return [*description.types(), *PROTOCOLS]
+    return [*description.types(), COHORT, *PROTOCOLS]

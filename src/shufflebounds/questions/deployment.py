@@ -34,6 +34,7 @@ from shufflebounds.questions.deployment_description import (
 from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds, joined, repeated
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import GivenSource, Shuffle, Source
+from shufflebounds.subjects.cohort import Cohort
 from shufflebounds.subjects.groups import GroupSource, Shares
 from shufflebounds.subjects.reports import source_of
 
@@ -71,8 +72,10 @@ class SentReport(NamedTuple):
     def standard_error(self) -> float | None:
         """That of the estimate from a shuffle of the fewest users; None if there is no estimate.
 
-        Memoized answers are those of the first day.
+        Memoized answers are those of the first day. There is none for cohorts.
         """
+        if self.report.cohort is not None:
+            return None
         users = min(round_.source.members(round_.most_draws) for round_ in self.rounds.values())
         try:
             errors = self.report.first_day_randomizer().errors(users)
@@ -276,6 +279,13 @@ class Deployment:
             source = source_of(randomizer)
             days = report.days[:1] if report.is_memoized else report.days
             rounds = {day: Shuffle(source, counts[day], report.times) for day in days}
+            if report.cohort is not None:
+                cohort = Cohort(randomizer, report.cohort)
+                rounds = {
+                    day: shuffle._replace(times=report.times)
+                    for day in days
+                    for shuffle in cohort.shuffles(counts[day])
+                }
             if self.description.mixed:
                 mixed = self._mixed_source(group, place)
                 rounds = {day: Shuffle(mixed, self.days[day][1], report.times) for day in days}

@@ -55,6 +55,7 @@ REPORT_KEYS = {
     "per_day": True,
     "linked": True,
     "rate": True,
+    "cohort": True,
     **dict.fromkeys(CALENDAR_KEYS, True),
 }
 GROUP_KEYS = {"share": False, "eps0": True}
@@ -80,8 +81,9 @@ class DailyReport:
 
     ``days`` are the places of these days among those on which somebody reports. ``per_day``
     answers, each at ``eps0`` and sent with probability ``rate``, are shuffled separately, or sent
-    together as one report if they are ``linked``. Memoized answers are drawn once and repeated on
-    each of the days, by the ``same_users`` or by others.
+    together as one report if they are ``linked``. If there is a ``cohort``, exactly so many users
+    are drawn anew for each shuffle, and no others send the report. Memoized answers are drawn once
+    and repeated on each of the days, by the ``same_users`` or by others.
     """
 
     name: str
@@ -93,6 +95,7 @@ class DailyReport:
     is_linked: bool
     rate: float
     days: Sequence[int]
+    cohort: int | None = None
 
     @property
     def is_repeated(self) -> bool:
@@ -157,6 +160,8 @@ class DeploymentDescription:
     mixed: bool = False
 
     def __post_init__(self) -> None:
+        for report in self.reports:
+            self._check_cohort(report)
         for group in self.groups:
             where = f" in group {group.name}" if len(self.groups) > 1 else ""
             for day, n in self.days:
@@ -173,6 +178,26 @@ class DeploymentDescription:
                 raise ValueError(
                     f"reports.{report.name}.same_users must be false, since {why}: then two days "
                     "differ by the reports of those who were away"
+                )
+
+    def _check_cohort(self, report: DailyReport) -> None:
+        """Raise ValueError for the cohort of a report if it is too large, or cannot be bounded."""
+        if report.cohort is None:
+            return
+        place = f"reports.{report.name}.cohort"
+        if self.dropout or self.colluding:
+            what = "dropout" if self.dropout else "colluding"
+            raise ValueError(
+                f"{place} must be left out, since {what} is above 0: how many of those who are "
+                "drawn then provide cover is random"
+            )
+        if len(self.groups) > 1 or self.groups[0].share < 1:
+            raise ValueError(f"{place} must be left out with groups: it is drawn from all users")
+        for day, n in (self.days[i] for i in report.days):
+            if n < report.cohort:
+                raise ValueError(
+                    f"{place} must be at most {n}, the number of users of day {day}, got "
+                    f"{report.cohort}"
                 )
 
     def honest(self, group: UserGroup, n: int) -> int:
@@ -436,6 +461,12 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     same_users = _truth(f"{place}same_users", entry.get("same_users", False))
     if same_users and rate < 1.0:
         raise ValueError(f"{place}same_users must be false: with a rate, senders differ every day")
+    cohort = None
+    if "cohort" in entry:
+        cohort = validation.users(_number(entry["cohort"]), f"{place}cohort")
+        if "rate" in entry or is_memoized:
+            why = "there is a rate" if "rate" in entry else "answers are memoized"
+            raise ValueError(f"{place}cohort must be left out, since {why}")
     is_linked = _truth(f"{place}linked", entry.get("linked", False))
     if is_linked:
         validation.whole(f"{place}per_day", per_day, 1, validation.MAX_JOINT)
@@ -444,7 +475,7 @@ def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -
     if not days:
         raise ValueError(f"reports.{name} is sent on no day on which somebody reports")
     return DailyReport(
-        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate, days
+        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate, days, cohort
     )
 
 

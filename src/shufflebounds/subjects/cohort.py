@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from shufflebounds.core import validation
 from shufflebounds.core.cohorts import in_cohort
@@ -25,6 +26,7 @@ from shufflebounds.subjects.base import (
     Source,
     Subject,
 )
+from shufflebounds.subjects.observation import COHORT_REPORTS, Observation
 from shufflebounds.subjects.ratios import Ratios
 from shufflebounds.subjects.reports import Reports
 
@@ -126,10 +128,6 @@ class CohortSource(Source):
         """See `Source`."""
         return self.n
 
-    def members(self, draws: int) -> int:
-        """See `Source`."""
-        return self.n
-
     def ratios(self) -> Ratios:
         """See `Source`; those of a report that is always sent are no smaller."""
         return self.source.ratios()
@@ -175,6 +173,7 @@ class Cohort(Subject):
     randomizer: Randomizer
     size: int
     eps0: float | None = None
+    seen: ClassVar[Observation] = COHORT_REPORTS
 
     def __post_init__(self) -> None:
         if not isinstance(self.randomizer, Randomizer):
@@ -218,12 +217,16 @@ class Cohort(Subject):
         """See `Subject`."""
         self.reports.check_size()
 
-    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """See `Subject`."""
+    def require_users(self, n: int) -> None:
+        """Raise InfeasibleError, a ValueError, for fewer users than the cohort has."""
         if n < self.size:
             raise InfeasibleError(
                 f"n must be at least {self.size}, the size of the cohort, got {n}"
             )
+
+    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        self.require_users(n)
         shuffles = self.reports.shuffles(self.size, aim)
         if n == self.size:
             return shuffles

@@ -31,6 +31,21 @@ REPORTS = Observation(
     "the shuffler",
     "docs/proofs/variation-ratio.md",
 )
+COHORT_REPORTS = Observation(
+    "shuffled reports",
+    "The observer sees every shuffled report and may know all users' values. The shuffler hides "
+    "everything else: who was drawn, who sent what, order, time and network address.",
+    "the shuffler",
+    "docs/proofs/cohorts.md",
+    MappingProxyType(
+        {
+            "best": "docs/proofs/cohorts.md, Theorem 2, or the blanket where that is smaller",
+            "blanket": "docs/proofs/cohorts.md, Theorem 1: the blanket",
+            "lower": "docs/proofs/cohorts.md, Theorem 1: a pair of datasets",
+            "stronger_clone": "docs/proofs/cohorts.md, section 2: the stronger clone",
+        }
+    ),
+)
 MESSAGES = Observation(
     "shuffled messages",
     "The observer sees every shuffled message and may know all other users' values. The shuffler "

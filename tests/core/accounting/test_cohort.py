@@ -266,3 +266,51 @@ def in_exact_cohort(pair, share, size, eps):
     zeta = Fraction(math.exp(eps))
     orders = (pair_of_laws, pair_of_laws[::-1])
     return max(float(hockey_stick(*order, zeta)) for order in orders)
+
+
+def test_curves_of_cohorts():
+    direct = sb.epsilon(SMALL, 3012, 1e-5)
+    for mechanism, settings in (
+        (SMALL, {}),
+        ({"type": "cohort", "mechanism": {"type": "krr", "k": 2}, "size": 100}, {"eps0": 4.0}),
+    ):
+        curve = sb.curve(mechanism, n=[50, 3012], delta=1e-5, **settings)
+        assert curve.enclosures[1] == direct
+        assert math.isinf(curve.enclosures[0].upper)
+    with pytest.raises(ValueError, match=r"^size is missing; cohort needs: mechanism, size"):
+        sb.curve({"type": "cohort", "mechanism": {"type": "krr", "k": 2}}, n=[50], delta=1e-5)
+    with pytest.raises(ValueError, match=r"^mechanism must be a randomizer, a cohort or a mapping"):
+        sb.curve(3, n=[50], delta=1e-5)
+
+
+def deployment(users=10_000, **cohort):
+    report = {"mechanism": {"type": "krr", "k": 10}, "eps0": 4, "answers": "fresh", **cohort}
+    return {"reports": {"visits": report}, "users": users, "days": 3}
+
+
+def test_deployments_of_cohorts():
+    total = sb.Deployment(deployment(cohort=1000)).epsilon(1e-6)
+    direct = sb.epsilon(sb.Cohort(sb.KRR(10, 4.0), 1000), 10_000, 1e-6, rounds=3)
+    assert total.lower == pytest.approx(direct.lower, rel=5e-3)
+    assert total.upper == pytest.approx(direct.upper, rel=5e-3)
+    everybody = sb.Deployment(deployment(cohort=10_000)).epsilon(1e-6)
+    assert everybody == sb.Deployment(deployment()).epsilon(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (deployment(cohort=20_000), "reports.visits.cohort must be at most 10000, the number of"),
+        (deployment(cohort=0), "reports.visits.cohort must be an integer from 1"),
+        (deployment(cohort=10, rate=0.5), "cohort must be left out, since there is a rate"),
+        ({**deployment(cohort=10), "dropout": 0.1}, "cohort must be left out, since dropout is"),
+        ({**deployment(cohort=10), "colluding": 5}, "cohort must be left out, since colluding is"),
+        (
+            {**deployment(cohort=10), "groups": {"a": {"share": 0.5}, "b": {"share": 0.5}}},
+            "cohort must be left out with groups",
+        ),
+    ],
+)
+def test_deployments_that_are_no_cohorts(content, message):
+    with pytest.raises(ValueError, match=message):
+        sb.Deployment(content)

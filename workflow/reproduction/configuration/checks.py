@@ -117,7 +117,7 @@ def _check_mechanisms(entry: PaperEntry) -> None:
         require_known(f"{place}.type", mechanism["type"], registry.sent_types())
     # Compositions come last, so that a mistake in a part is reported where the part is defined.
     types = {name: mechanism["type"] for name, mechanism in entry.mechanisms.items()}
-    for name in sorted(types, key=lambda name: types[name] in COMPOSITIONS):
+    for name in sorted(types, key=lambda name: types[name] in (*COMPOSITIONS, registry.COHORT)):
         try:
             _check_parameters(entry, plan.expand_mechanism(entry.mechanisms, name))
         except ValueError as error:

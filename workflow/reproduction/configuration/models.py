@@ -448,8 +448,9 @@ class PaperEntry(Entry):
     mechanisms: Annotated[dict[Name, dict[str, Any]], MinLen(1)] = Field(
         default={},
         description="Local randomizers by name: `type` is a mechanism, whose parameters except ε₀ "
-        "are the other keys, or `joint` (parts), `parallel` (parts) or `subsample` (mechanism, "
-        "rate). Or protocols, whose parameters except settings are the other keys.",
+        "are the other keys, or `joint` (parts), `parallel` (parts), `subsample` (mechanism, "
+        "rate) or `cohort` (mechanism, size). Or protocols, whose parameters except settings are "
+        "the other keys.",
     )
     curves: Annotated[dict[Name, CurveEntry], MinLen(1)] = Field(
         default={}, description="Bounds by name."
