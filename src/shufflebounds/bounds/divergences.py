@@ -77,9 +77,13 @@ class Seen(Subject):
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
+        return self.shuffles_of(n, 1, aim)
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
         return [
             shuffle._replace(source=self._source(shuffle.source), lower_draws=None, pairs=None)
-            for shuffle in self.subject.shuffles(n, aim)
+            for shuffle in self.subject.shuffles_of(n, rounds, aim)
         ]
 
     def _source(self, source: Source) -> Source:
@@ -112,7 +116,11 @@ class SeenPairs(Subject):
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
-        shuffles = self.subject.shuffles(n, aim)
+        return self.shuffles_of(n, 1, aim)
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
+        """See `Subject`."""
+        shuffles = self.subject.shuffles_of(n, rounds, aim)
         return [x._replace(pairs=tuple(self.see(x.dataset_pairs).items())) for x in shuffles]
 
 

@@ -26,10 +26,9 @@ from shufflebounds.cli.check import check
 from shufflebounds.cli.choose import choose
 from shufflebounds.cli.curve import curve
 from shufflebounds.cli.options import PARAMETERS, Command
-from shufflebounds.cli.parameters import TRAINING, flag, parameters
-from shufflebounds.cli.questions import delta, eps0, epsilon, renyi, rounds, users
+from shufflebounds.cli.parameters import flag, parameters
+from shufflebounds.cli.questions import delta, eps0, epsilon, noise, renyi, rounds, users
 from shufflebounds.cli.risk import risk
-from shufflebounds.cli.training import noise
 from shufflebounds.core.enclosure import PrecisionError
 
 __all__ = ["main"]
@@ -185,10 +184,6 @@ def _unknown_option(error: click.NoSuchOption) -> str:
         guess = "this command takes no epsilon, and --eps0 is that of one report; "
     if SOUGHT.get(command) == name:
         guess = "that is what this command finds; "
-    elif command == "noise" and name in ("--n", "--mechanism", "--protocol"):
-        guess = "this command is about DP-SGD with random allocation alone; "
-    elif name in map(flag, parameters(TRAINING)):
-        guess = f"only epsilon, delta and noise answer about {TRAINING}; "
     elif (command, name) in NOT_NEEDED:
         guess = f"{command} needs no {name.removeprefix('--')}; "
     listed = f"`{error.ctx.command_path} -h` lists the options."

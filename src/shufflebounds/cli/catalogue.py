@@ -9,7 +9,7 @@ from typing import Any
 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.options import Argument, command
-from shufflebounds.cli.parameters import TRAINING, flag, maker, parameters, protocols, usages
+from shufflebounds.cli.parameters import flag, maker, own_counts, parameters, protocols, usages
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.sent import ANY, COMPOSITIONS_OF_PARTS
 from shufflebounds.cli.values import Name
@@ -23,7 +23,7 @@ def _name_argument(names: Sequence[str]) -> Argument:
     return Argument(["name"], required=False, type=Name(names), metavar="[NAME]")
 
 
-@command(_name_argument([*registry.mechanism_names(), *protocols(), TRAINING]), "json")
+@command(_name_argument([*registry.mechanism_names(), *protocols()]), "json")
 def mechanisms(name: str | None) -> Reply:
     """List the mechanisms and protocols, or explain one.
 
@@ -33,7 +33,7 @@ def mechanisms(name: str | None) -> Reply:
         lines = [*(": ".join(filter(None, usage)) for usage in usages(name)), *_explanation(name)]
         return Reply(facts=[_owner_facts(name)], sections={name: [_description(name), *lines]})
     names = [*registry.mechanism_names(), ANY]
-    senders = [each for each in (*protocols(), TRAINING) if each != ANY]
+    senders = [each for each in protocols() if each != ANY]
     return Reply(
         title="Parameters in brackets are optional; `mechanisms NAME` explains them.",
         facts=[_owner_facts(each) for each in names],
@@ -107,7 +107,7 @@ def _explanation(owner: str) -> list[str]:
     own = "".join(f" {flag(key)} …" for key in required)
     takes_eps0 = "eps0" in inspect.signature(maker(owner)).parameters
     eps0 = " --eps0 …" if takes_eps0 else ""
-    users = "" if owner == TRAINING else " -n …"
+    users = f" {flag(own_counts(owner)['n'])} …" if own_counts(owner) else " -n …"
     usage = f"shufflebounds epsilon {owner}{own}{eps0}{users} --delta …"
     return [*_in_plain_symbols(text.strip()).split("\n\n")[1:], usage]
 

@@ -27,6 +27,7 @@ from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
+from shufflebounds.cli.solutions import with_attained, without_attained
 from shufflebounds.cli.tables import KEPT_SPACE, Table
 from shufflebounds.cli.values import REAL
 from shufflebounds.core import validation
@@ -124,10 +125,13 @@ def findings_on(
     }
     slow = {name: bound for name, bound in bounds.items() if name in SLOW_BOUNDS}
     fast = {name: bound for name, bound in bounds.items() if name not in SLOW_BOUNDS}
-    findings = _findings(fast, delta, deployment, numerics)
+    findings = _findings(without_attained(fast, deployment), delta, deployment, numerics)
     if verdict_of(findings.values(), eps) is Verdict.OPEN:
         findings |= _findings(slow, delta, deployment, numerics)
     answers = between_bounds({name: finding.answer for name, finding in findings.items()})
+    if deployment.is_attained:
+        answers = with_attained(answers, [*findings, "lower"])
+        findings["lower"] = Finding(bounds["lower"], answers["lower"])
     capped, notes = within_eps0(answers, deployment.pure_eps, deployment.times)
     return {name: replace(findings[name], answer=capped[name]) for name in capped}, notes
 
@@ -143,7 +147,7 @@ def _findings(
             findings[name] = Finding(bound, answer)
         except ValueError:
             # No bound of such reports, as for an infinite eps0, or none of several rounds.
-            if name == "blanket":
+            if name == deployment.sample.seen.upper:
                 raise
     return findings
 
@@ -188,7 +192,10 @@ def check(
     if verdict is Verdict.OPEN:
         facts["open_because"] = "precision" if imprecise else "gap"
     facts["bounds"] = {name: _finding_facts(finding, eps) for name, finding in by_name.items()}
-    large = [*large_delta(deployment, delta, repr(delta)), *large_epsilon(eps, repr(eps))]
+    large = [
+        *large_delta(deployment, delta, repr(delta)),
+        *large_epsilon(eps, repr(eps), deployment.words),
+    ]
     # Only an open claim may depend on a bound that was not tried.
     untried = untried_bound(deployment) if verdict is Verdict.OPEN else []
     return Reply(

@@ -20,7 +20,7 @@ from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, OutputFile
 from shufflebounds.core.enclosure import PrecisionError, outward
-from shufflebounds.core.relation import Relation, common_relation
+from shufflebounds.core.relation import common_relation
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.core.words import counted
 from shufflebounds.curves import curve as curves
@@ -38,6 +38,7 @@ AXIS_ENDS: dict[str, tuple[float, float]] = {
     "delta": (1e-12, 1e-3),
     "rounds": (1, 365),
     "order": (2, 256),
+    "noise_multiplier": (0.5, 5.0),
 }
 # Relative width without --rtol.
 USUAL_RTOL = 1e-4
@@ -131,8 +132,8 @@ def curve(
     written = _written_files(output, None if failure else plot)
     shortfall = failure or _empty_points_error(computed)
     reply = Reply(remarks=[*notes, *written], shortfall=shortfall)
-    relation = common_relation("curves", (each.sample.relation for each in compared))
-    return reply if output is not None else _printed_curves(reply, computed, relation)
+    common_relation("curves", (each.sample.relation for each in compared))
+    return reply if output is not None else _printed_curves(reply, computed, compared[0])
 
 
 def _compared_curves(
@@ -232,7 +233,7 @@ def _written_files(*paths: Path | None) -> list[str]:
     return [f"Wrote {' and '.join(written)}."] if written and sys.stderr.isatty() else []
 
 
-def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation) -> Reply:
+def _printed_curves(reply: Reply, computed: Sequence[Curve], deployment: Scenario) -> Reply:
     """Return the reply with the CSV or, in a terminal, with a table of some points."""
     if not sys.stdout.isatty():
         return replace(reply, document=_csv(computed))
@@ -240,7 +241,8 @@ def _printed_curves(reply: Reply, computed: Sequence[Curve], relation: Relation)
     rows = sorted({round(i * (points - 1) / (MAX_ROWS - 1)) for i in range(MAX_ROWS)})
     return replace(
         reply,
-        title=f"{len(rows)} of {points} points, {relation.short}; -o FILE writes all, both ends.",
+        title=f"{len(rows)} of {points} points, {deployment.relation_text}; -o FILE writes all, "
+        "both ends.",
         table=_curves_table(computed, rows),
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from shufflebounds.cli.scenario import Scenario, shown_eps0
 from shufflebounds.core import validation
@@ -13,7 +15,7 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.questions.intervals import has_affordable_suprema
 from shufflebounds.randomizers.gaussian import local_epsilon
-from shufflebounds.subjects.observation import REPORTS
+from shufflebounds.subjects.observation import REPORTS, Words
 
 # Largest ε₀ whose e^ε₀ is printed as a number.
 MAX_WRITTEN_EPS0 = 14.0
@@ -98,7 +100,7 @@ def notes_on(deployment: Scenario) -> list[str]:
 def _notes_on_messages(deployment: Scenario) -> list[str]:
     notes = [
         *warnings(deployment),
-        "Neighbouring datasets differ in the input of one user. "
+        f"{deployment.sample.relation.sentence_of(deployment.words.person)} "
         f"{deployment.sample.seen.page} states the assumptions on the protocol, and what its "
         "bounds give away.",
         *_notes_on_users(deployment),
@@ -106,11 +108,11 @@ def _notes_on_messages(deployment: Scenario) -> list[str]:
     if not deployment.bounds(["lower"]):
         notes.append("There is no lower bound, since no pair of datasets is known.")
     if not deployment.has_one_round:
-        rounds = "Rounds" if deployment.rounds is None else f"The {deployment.times} rounds"
-        notes.append(
-            f"{rounds} are separate, with fresh randomness. The {deployment.label('blanket')} "
-            "covers everything published together."
-        )
+        periods = f"{deployment.words.period}s"
+        count = "" if deployment.rounds is None else f"The {deployment.times} "
+        rounds = f"{count}{periods}" if count else periods.capitalize()
+        upper = deployment.label(deployment.sample.seen.upper)
+        notes.append(deployment.words.rounds.format(rounds=rounds, upper=upper))
     return notes
 
 
@@ -217,7 +219,8 @@ def _notes_on_rounds(deployment: Scenario) -> list[str]:
 
 def large_delta(deployment: Scenario, delta: float | None, text: str) -> list[str]:
     """Return a note on a δ above 1/n, which is printed as ``text``."""
-    return large_delta_of(None if deployment.n is None else deployment.honest, delta, text)
+    is_known = deployment.n is not None and not deployment.words.no_cover
+    return large_delta_of(deployment.honest if is_known else None, delta, text)
 
 
 def large_delta_of(users: int | None, delta: float | None, text: str) -> list[str]:
@@ -231,14 +234,36 @@ def large_delta_of(users: int | None, delta: float | None, text: str) -> list[st
     ]
 
 
-def large_epsilon(eps: float | None, text: str) -> list[str]:
+def large_epsilon(eps: float | None, text: str, words: Words = REPORTS.words) -> list[str]:
     """Return a note on an ε above `MAX_TELLING_EPS`, which is printed as ``text``."""
     if eps is None or not MAX_TELLING_EPS < eps < math.inf:
         return []
-    return [
-        f"epsilon = {text} protects nobody: an attacker may be certain of a user's value, since a "
-        "guess between two values may be wrong less than once in 20000 times."
-    ]
+    return [f"epsilon = {text} protects nobody: {words.certainty}."]
+
+
+def known_steps(
+    deployment: Scenario, found: Mapping[str, float], delta: float | None, text: str
+) -> list[str]:
+    """Return what is left of training at a δ, printed as ``text``, if the steps are known.
+
+    It is about the setting that was `found`, if one was sought.
+    """
+    is_empty = any(value in (0.0, math.inf) for value in found.values())
+    if is_empty or deployment.also or delta is None or not validation.MIN_DELTA <= delta < 1.0:
+        return []
+    settings: dict[str, Any] = {
+        name: value if name == "noise_multiplier" else int(value) for name, value in found.items()
+    }
+    known = replace(deployment, **settings)
+    eps = known.round_protocol.epsilon_of_known_steps(known.honest, known.times, delta)
+    return (
+        []
+        if eps is None
+        else [
+            f"If {known.sample.seen.hidden_by} fails, epsilon = {outward(eps, up=True, digits=4)} at "
+            f"delta = {text} remains."
+        ]
+    )
 
 
 def without_shuffler(

@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.protocols.registry import PROTOCOLS
-from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
+from shufflebounds.subjects.observation import Words
 
-# Name of training with random allocation, which `epsilon` and `delta` take in place of a protocol.
-TRAINING = RandomAllocation.NAME
 # Help texts for the parameters of protocols. Mechanisms have theirs in the metadata of the fields.
 PROTOCOL_PARAMETERS = {
     "attributes": "number of binary attributes, at least height",
@@ -51,10 +48,30 @@ def protocols() -> list[str]:
 
 def maker(owner: str) -> Callable[..., Any]:
     """Return the class or function that makes a mechanism or a protocol."""
-    if owner == TRAINING:
-        return Training
     entry = PROTOCOLS.get(owner)
     return entry.make if entry else registry.mechanism(owner)
+
+
+def words_of(owner: str) -> Words:
+    """Return how answers about a mechanism or a protocol call what is counted."""
+    entry = PROTOCOLS.get(owner)
+    return Words() if entry is None else entry.words
+
+
+def own_counts(owner: str) -> dict[str, str]:
+    """Return the names of counts of an owner that has its own, by those of settings."""
+    counts = words_of(owner).counts
+    return {} if counts == Words().counts else counts
+
+
+def count_parameters(owner: str) -> dict[str, Parameter]:
+    """Return the counts for which an owner has names of its own, as parameters."""
+    words, counts = words_of(owner), own_counts(owner)
+    helps = {
+        "n": f"number of {words.unit}s of each {words.period}",
+        "rounds": f"number of {words.period}s; 1 if left out",
+    }
+    return {name: Parameter(int, key == "n", None, helps[key]) for key, name in counts.items()}
 
 
 def parameters(owner: str) -> dict[str, Parameter]:
@@ -92,13 +109,14 @@ def _parameters_of(make: Callable[..., Any], helps: Mapping[str, str]) -> dict[s
 
 def usages(owner: str) -> list[tuple[str, str]]:
     """Return pairs such as ``--k INT, required`` and ``number of values, at least 2``."""
+    listed = {**parameters(owner), **count_parameters(owner)}
     return [
         (
             f"{flag(name)} {parameter.type.__name__.upper()}, "
             f"{'required' if parameter.is_required else 'optional'}",
             parameter.help,
         )
-        for name, parameter in parameters(owner).items()
+        for name, parameter in listed.items()
     ]
 
 

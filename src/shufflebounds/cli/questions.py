@@ -20,6 +20,7 @@ from shufflebounds.cli.answers import (
     table_of_bounds,
 )
 from shufflebounds.cli.notes import (
+    known_steps,
     large_delta,
     large_epsilon,
     notes_on,
@@ -33,12 +34,13 @@ from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
-from shufflebounds.cli.training import training_reply
 from shufflebounds.cli.values import REAL, OutputFile
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.words import counted
-from shufflebounds.questions.training import Training
+from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.training import MAX_NOISE
+from shufflebounds.questions.searches import NOISE_RTOLS
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Question:
     ``column`` is the heading of the numbers. ``claim`` is the sentence on the number that may be
     claimed, ``claim_of_one`` the one on a count of 1, and ``rows`` explain each bound.
     ``exceptions`` are the sentences on numbers that say something else, by the bound and the
-    number. The ``safe`` end of an upper bound may be claimed.
-    With ``has_training``, the command also answers about training, by `training_reply`.
+    number. The ``safe`` end of an upper bound may be claimed. The command is about the ``sender``
+    if none is named.
     """
 
     name: str
@@ -70,31 +72,19 @@ class Question:
     exceptions: Mapping[tuple[str, float], str] = field(default_factory=dict)
     sought: str = ""
     safe: End = "upper"
-    has_training: bool = False
+    sender: str | None = None
 
     def command(self) -> click.Command:
         """Return the command that asks the question."""
         decorate = question(
             *self.options,
             *REPLY,
-            training=self.training_reply if self.has_training else None,
+            sought=self.sought,
+            sender=self.sender,
             name=self.name,
             help=self.help,
         )
         return decorate(self.reply)
-
-    def training_reply(self, training: Training, output: Output, **given: Any) -> Reply:
-        """Return the reply to the question about training with random allocation."""
-        [target] = self.target
-        return training_reply(
-            training,
-            output,
-            quantity=self.name,
-            target=target,
-            wording=self.wording,
-            column=self.column,
-            **given,
-        )
 
     def reply(self, deployment: Scenario, output: Output, **given: Any) -> Reply:
         """Return the reply to the question about a deployment."""
@@ -107,19 +97,19 @@ class Question:
         ends = {name: safe_end(name, self.safe) for name in answers}
         numbers = {name: getattr(answers[name].enclosure, end) for name, end in ends.items()}
         # A row of its own for the best proven bound is left out if it is that of the blanket.
-        claimed = numbers.get("best", numbers["blanket"])
+        claimed = numbers["best" if "best" in numbers else "blanket"]
         text = output.text(claimed, up=self.safe == "upper")
         facts = {name: plain_answer(answer) for name, answer in answers.items()}
-        table = table_of_bounds(answers, ends, self.column, deployment.label, output)
-        rows = {
-            deployment.label(name): self.rows[name].format(seen=deployment.sample.seen.name)
-            for name in answers
-        }
+        table = table_of_bounds(
+            answers, ends, self._text(self.column, deployment), deployment.label, output
+        )
+        rows = {deployment.label(name): self._text(self.rows[name], deployment) for name in answers}
         delta = claimed if self.name == "delta" else target.get("delta")
         delta_text = text if self.name == "delta" else repr(delta)
         large = large_delta(deployment, delta, delta_text)
         eps = claimed if self.name == "epsilon" else target.get("eps")
-        large += large_epsilon(eps, text if self.name == "epsilon" else repr(eps))
+        eps_text = text if self.name == "epsilon" else repr(eps)
+        large += large_epsilon(eps, eps_text, deployment.words)
         untried = untried_bound(deployment)
         shortfall = _wide_answers_error(answers, deployment)
         claim = self._claim(deployment, numbers, text)
@@ -139,15 +129,25 @@ class Question:
             shortfall=shortfall,
         )
 
+    def _text(self, sentence: str, deployment: Scenario, **parts: str) -> str:
+        """Return a sentence, or a heading, in the words of what is sent."""
+        words, seen = deployment.words, deployment.sample.seen.name
+        return sentence.format(
+            seen=seen, unit=words.unit, period=words.period, person=words.person, **parts
+        )
+
     def _claim(self, deployment: Scenario, numbers: Mapping[str, float], text: str) -> list[str]:
         """Return what may be claimed, and what no claim may be."""
         covered = deployment.sample.covered
         whom = f" for {covered}, not for others" if covered else ""
         best = "best" if "best" in numbers else "blanket"
         is_one = numbers[best] == 1 and self.claim_of_one
-        usual = (self.claim_of_one if is_one else self.claim).format(text, for_whom=whom)
-        proven = self.exceptions.get(("blanket", numbers[best]))
-        ruled_out = self.exceptions.get(("lower", numbers.get("lower", -1.0)))
+        sentence = self.claim_of_one if is_one else self.claim
+        usual = self._text(sentence, deployment, number=text, for_whom=whom)
+        proven, ruled_out = (
+            self._text(self.exceptions.get(key, ""), deployment)
+            for key in (("blanket", numbers[best]), ("lower", numbers.get("lower", -1.0)))
+        )
         # Where every claim is false, it adds nothing that none is known to hold.
         return [x for x in ((proven if not ruled_out else "") if proven else usual, ruled_out) if x]
 
@@ -156,6 +156,9 @@ class Question:
     ) -> list[str]:
         """Return what is left if the shuffler, or what stands in its place, fails."""
         hidden_by = deployment.sample.seen.hidden_by
+        if deployment.words.no_cover:
+            found: dict[str, Any] = {self.sought: claimed} if self.sought else {}
+            return known_steps(deployment, found, delta, delta_text)
         if not deployment.has_local_privacy:
             return [f"If {hidden_by} fails, nothing protects a user's value."]
         eps0 = claimed if self.sought == "eps0" else deployment.round_protocol.eps0
@@ -206,13 +209,12 @@ epsilon = Question(
     target=("delta",),
     wording="delta = {delta!r}",
     column=f"epsilon (natural{KEPT_SPACE}log)",
-    claim="You can claim epsilon = {}{for_whom}.",
+    claim="You can claim epsilon = {number}{for_whom}.",
     rows=DIVERGENCE_ROWS,
     exceptions={
         ("blanket", math.inf): "No epsilon is known to hold at this delta.",
         ("lower", math.inf): "Two datasets rule out every epsilon at this delta.",
     },
-    has_training=True,
 ).command()
 
 delta = Question(
@@ -229,9 +231,8 @@ delta = Question(
     target=("eps",),
     wording="epsilon = {eps!r} (natural log)",
     column="delta (probability)",
-    claim="You can claim delta = {}{for_whom}.",
+    claim="You can claim delta = {number}{for_whom}.",
     rows=DIVERGENCE_ROWS,
-    has_training=True,
 ).command()
 
 renyi = Question(
@@ -247,7 +248,7 @@ renyi = Question(
     target=("order",),
     wording="order = {order!r}",
     column=f"Renyi divergence (natural{KEPT_SPACE}log)",
-    claim="You can claim a Renyi divergence of {}{for_whom}.",
+    claim="You can claim a Renyi divergence of {number}{for_whom}.",
     rows={
         "best": DIVERGENCE_ROWS["best"],
         "blanket": "the {seen} are (order, this)-RDP; you can claim it.",
@@ -277,7 +278,7 @@ eps0 = Question(
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
     column=f"eps0 (natural{KEPT_SPACE}log)",
-    claim="You can deploy eps0 = {}{for_whom}.",
+    claim="You can deploy eps0 = {number}{for_whom}.",
     rows={
         "best": "the largest proven to meet the target; you can deploy it.",
         "blanket": "with this eps0 the target is met; you can deploy it.",
@@ -359,16 +360,16 @@ users = UsersQuestion(
     solve=solutions.solve_users,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
-    column="users",
-    claim="{} users are enough{for_whom}.",
-    claim_of_one="{} user is enough{for_whom}.",
+    column="{unit}s",
+    claim="{number} {unit}s are enough{for_whom}.",
+    claim_of_one="{number} {unit} is enough{for_whom}.",
     rows={
         "best": "the fewest proven to be enough.",
-        "blanket": "this many users are enough.",
-        "lower": "with fewer users two datasets miss the target.",
+        "blanket": "this many {unit}s are enough.",
+        "lower": "with fewer {unit}s two datasets miss the target.",
         "stronger_clone": "the fewest proven to be enough for any mechanism with this eps0.",
     },
-    exceptions={("blanket", math.inf): "Not even 10^15 users are known to be enough."},
+    exceptions={("blanket", math.inf): "Not even 10^15 {unit}s are known to be enough."},
     sought="n",
 ).command()
 
@@ -385,20 +386,53 @@ rounds = Question(
     solve=solutions.solve_rounds,
     target=("eps", "delta"),
     wording="target epsilon = {eps!r}, delta = {delta!r}",
-    column="rounds",
-    claim="You can run {} rounds{for_whom}.",
-    claim_of_one="You can run {} round{for_whom}.",
+    column="{period}s",
+    claim="You can run {number} {period}s{for_whom}.",
+    claim_of_one="You can run {number} {period}{for_whom}.",
     rows={
-        "best": "the largest number of rounds proven to meet the target; you can run them.",
-        "blanket": "this many rounds together meet the target; you can run them.",
-        "lower": "with more rounds two datasets miss the target; claims that allow more are false.",
+        "best": "the largest number of {period}s proven to meet the target; you can run them.",
+        "blanket": "this many {period}s together meet the target; you can run them.",
+        "lower": "with more {period}s two datasets miss the target; claims that allow more are "
+        "false.",
         "stronger_clone": "the largest number proven to meet it for any mechanism with this eps0.",
     },
     exceptions={
-        ("blanket", 0): "Not even one round is known to meet the target.",
-        ("lower", 0): "No round fits: a single round already exceeds the target.",
-        ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} rounds are ruled out.",
+        ("blanket", 0): "Not even one {period} is known to meet the target.",
+        ("lower", 0): "No {period} fits: a single {period} already exceeds the target.",
+        ("lower", math.inf): "No number of {period}s is ruled out.",
     },
     sought="rounds",
     safe="lower",
+).command()
+
+noise = Question(
+    name="noise",
+    help="""How much noise does DP-SGD need for a target?
+
+    The answer is the smallest noise multiplier: the standard deviation of the noise of a step, in
+    units of the clipping norm. Without a name, steps are drawn by random_allocation;
+    `shufflebounds mechanisms random_allocation` says what is assumed.
+
+    Example: shufflebounds noise --steps 1000 --epochs 10 --eps 1 --delta 1e-6
+    """,
+    options=(
+        *(*USERS, "eps", "delta", "rounds", "also"),
+        rtol_option(f"{NOISE_RTOLS[0]:g} for one epoch, else {NOISE_RTOLS[1]:g}"),
+    ),
+    solve=solutions.solve_noise,
+    target=("eps", "delta"),
+    wording="target epsilon = {eps!r}, delta = {delta!r}",
+    column="noise multiplier",
+    claim="You can train with noise multiplier {number}{for_whom}.",
+    rows={
+        "best": "with this noise multiplier the target is met; you can train with it.",
+        "lower": "with a smaller one two datasets miss the target.",
+    },
+    exceptions={
+        ("blanket", math.inf): f"Not even a noise multiplier of {MAX_NOISE:g} is known to be "
+        "enough.",
+        ("lower", 0.0): "The smallest noise multiplier that is tried is enough.",
+    },
+    sought="noise_multiplier",
+    sender=RandomAllocation.NAME,
 ).command()

@@ -82,6 +82,7 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 def _report_parts(reply: Reply, command: str) -> Page:
     deployment = reply.deployment
     seen = REPORTS if deployment is None else deployment.sample.seen
+    words = seen.words
     theorems = [
         f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
         for bound in (BOUNDS[name] for name in reply.bounds)
@@ -105,13 +106,10 @@ def _report_parts(reply: Reply, command: str) -> Page:
         (
             "ul",
             [
-                Relation(dict(reply.facts)["relation"]).sentence,
-                "All users run the stated mechanism with their own randomness. Those who do not, "
-                "or who collude with the observer, provide no cover for others: colluding and "
-                "dropout subtract them from n.",
+                Relation(dict(reply.facts)["relation"]).sentence_of(words.person),
+                words.conditions,
                 seen.observer,
-                "Not covered: anything a user sends outside the protocol, and errors of the "
-                "software that implements it.",
+                words.not_covered,
                 *reply.notes,
             ],
         ),
@@ -154,9 +152,9 @@ def _question(reply: Reply) -> Page:
     kind = "Mechanism" if deployment.sends_reports else "Protocol"
     lines = {
         kind: deployment.name,
-        "Users": deployment.users_text,
+        f"{deployment.words.unit.title()}s": deployment.users_text,
         "Who provides cover": _cover(deployment),
-        "Rounds": deployment.rounds_text,
+        f"{deployment.words.period.title()}s": deployment.rounds_text,
     }
     return [("p", reply.title), ("ul", [f"{key}: {text}" for key, text in lines.items() if text])]
 

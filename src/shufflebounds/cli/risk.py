@@ -23,6 +23,7 @@ from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
+from shufflebounds.cli.solutions import without_attained
 from shufflebounds.cli.tables import Table
 from shufflebounds.cli.values import FIGURE, SHARE
 from shufflebounds.core import validation
@@ -57,12 +58,7 @@ COLUMN_MEANINGS = {
     "false negatives": "their rate at that rate of false positives; fewer of them mean a stronger "
     "attack, so an upper bound has the smaller number.",
 }
-ATTACK = (
-    "The attacker sees all that is shuffled, knows all other users' values, and tells which of two "
-    "values the victim had. A false positive takes the first value for the second, a false "
-    "negative the second for the first. The advantage is 1 minus both rates of the best attack: 0 "
-    "is a guess, 1 is certainty."
-)
+ADVANTAGE = "The advantage is 1 minus both rates of the best attack: 0 is a guess, 1 is certainty."
 ASYMMETRY = (
     "The two datasets of the lower bound are not mirror images of each other. Its false negatives "
     "are those of attacks that may choose which value comes first, or mix both choices."
@@ -166,7 +162,11 @@ def risk(
             f"You can claim that no attack has an advantage above {table['advantage'][0]}{whom}."
         ],
         legend={deployment.label(name): ROWS[name] for name in risks} | COLUMN_MEANINGS,
-        notes=[ATTACK, *([] if is_symmetric else [ASYMMETRY]), *notes_on(deployment)],
+        notes=[
+            f"{deployment.words.attack} {ADVANTAGE}",
+            *([] if is_symmetric else [ASYMMETRY]),
+            *notes_on(deployment),
+        ],
         warnings=warnings(deployment),
         bounds=tuple(risks),
         deployment=deployment,
@@ -179,7 +179,9 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
     subject, n = deployment.protocol, deployment.honest
     rounds = deployment.setting().rounds or 1
     risks, is_symmetric = {}, True
-    for name, bound in by_step(deployment.bounds(PAIR_BOUNDS)):
+    upper = deployment.sample.seen.upper
+    bounds = deployment.bounds(dict.fromkeys([upper, *PAIR_BOUNDS]))
+    for name, bound in by_step(without_attained(bounds, deployment)):
         assert bound.make is not None
         if bound.kind is not Kind.LOWER:
             risks[name] = Risk([_risk_profile(Plan(subject, rounds, bound.make), n, rtol)])
@@ -192,6 +194,11 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
         others = [x for x, alike in profiles if not alike]
         is_symmetric = bool(symmetric)
         risks[name] = Risk(symmetric, further=others) if symmetric else Risk(others)
+    if upper == "best":
+        if deployment.is_attained:
+            is_symmetric = not any(shuffle.is_ordered for shuffle in subject.shuffles(n))
+            risks["lower"] = risks["best"]
+        return risks, is_symmetric
     if "best" not in deployment.bounds(["best"]) or "lower" not in risks:
         return risks, is_symmetric
     shuffles = subject.shuffles(n)
@@ -292,7 +299,7 @@ def _draw_trade_off(risks: Mapping[str, Risk], deployment: Scenario, path: Path)
         *equations(setting),
         deployment.users_text,
         deployment.rounds_text,
-        deployment.sample.relation.short,
+        deployment.relation_text,
     ]
     labels = {name: deployment.label(name) for name in risks}
     lines = [

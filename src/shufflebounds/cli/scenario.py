@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from shufflebounds._version import __version__
 from shufflebounds.bounds.base import Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.cli.parameters import flag, parameters
+from shufflebounds.cli.parameters import flag, own_counts, parameters, words_of
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
@@ -31,13 +31,16 @@ from shufflebounds.randomizers.description import CompositionOf, Description, Pa
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
-from shufflebounds.subjects.base import Subject
+from shufflebounds.subjects.base import Shuffle, Subject
 from shufflebounds.subjects.cohort import Cohort
+from shufflebounds.subjects.observation import Words
 from shufflebounds.subjects.reports import Reports
 from shufflebounds.subjects.schedule import Phase, Schedule
 
 # What does not depend on ε₀ is looked up at this value if ε₀ is sought.
 SOME_EPS0 = 1.0
+# The same if the noise multiplier is sought.
+SOME_NOISE = 1.0
 # The same for what does not depend on the number of users.
 SOME_USERS = 10**6
 
@@ -45,13 +48,13 @@ SOME_USERS = 10**6
 Rounds: TypeAlias = tuple[int, int]
 
 
-def honest_users(n: int, colluding: int, dropout: float = 0.0) -> int:
+def honest_users(n: int, colluding: int, dropout: float = 0.0, name: str = "n") -> int:
     """Return the users who provide cover for each other: ⌊n(1 − ``dropout``)⌋ − ``colluding``.
 
     A share such as 0.1 is the decimal that is written, not the float next to it. Raises ValueError
-    if none of the `n` users is left.
+    if none of the `n` users is left; it calls their number by the ``name``.
     """
-    reporting = math.floor(validation.users(n) * _kept_share(dropout))
+    reporting = math.floor(validation.users(n, name) * _kept_share(dropout))
     if reporting < 1:
         raise ValueError(
             f"dropout must leave a user who reports, got {dropout!r} of {counted(n, 'user')}"
@@ -102,7 +105,8 @@ class Scenario:
     ``eps0``, ``n`` and ``rounds`` are also None if a question asks for them or an axis runs along
     them. The share ``dropout`` of the users does not report, and ``colluding`` of the others
     provide no cover. ``also`` lists further rounds as (number of users, number of rounds).
-    ``messages`` is a setting of some protocols.
+    ``messages`` and ``noise_multiplier`` are settings of some protocols; the latter is also None if
+    a question asks for it.
     ``delta`` is that of the question, if it has one: the ends of some mechanisms are made for it.
 
     Raises ValueError for a number out of its range, for a mechanism's option beside a protocol, for
@@ -120,6 +124,7 @@ class Scenario:
     rounds: int | None = 1
     also: tuple[Rounds, ...] = ()
     messages: int | None = None
+    noise_multiplier: float | None = None
     delta: float | None = None
 
     def __post_init__(self) -> None:
@@ -128,9 +133,12 @@ class Scenario:
             validation.MAX_USERS if self.n is None else self.n,
             1 if self.rounds is None else self.rounds,
         )
+        counts, no_cover = own_counts(self.mechanism.type), words_of(self.mechanism.type).no_cover
         for n, rounds in (first, *self.also):
-            honest_users(n, self.colluding, self.dropout)
-            validation.rounds(rounds)
+            honest_users(n, self.colluding, self.dropout, counts.get("n", "n"))
+            validation.rounds(rounds, counts.get("rounds", "rounds"))
+        if no_cover and (self.colluding, self.dropout) != (0, 0.0):
+            raise ValueError(f"--colluding and --dropout must be left out: {no_cover}")
         if not self.sends_reports and (self.k_joint, self.rate, self.cohort) != (1, 1.0, None):
             raise ValueError(
                 "--k-joint, --rate and --cohort must be left out: they need a named mechanism, and "
@@ -169,6 +177,16 @@ class Scenario:
     def has_local_privacy(self) -> bool:
         """Whether what a user sends has an ε₀, or noise, that remains without the shuffler."""
         return self.sends_reports or self.sample.eps0 is not None
+
+    @property
+    def words(self) -> Words:
+        """How answers call what is counted."""
+        return self.sample.seen.words
+
+    @property
+    def relation_text(self) -> str:
+        """How neighbouring datasets differ, in a few words."""
+        return self.sample.relation.short_of(self.words.person)
 
     def label(self, bound: str) -> str:
         """Return the label of the bound by that name."""
@@ -213,7 +231,8 @@ class Scenario:
             return
         options = parameters(self.mechanism.type)
         given = dict(getattr(self.mechanism, "parameters", ()))
-        named = [x for x in options if x in given or not self.sends_reports]
+        settings = () if self.sends_reports else self.sent.needs
+        named = settings or [x for x in options if x in given or not self.sends_reports]
         setters = ", ".join(map(flag, named)) or "its parts"
         verb = "sets" if len(named) == 1 else "set"
         raise ValueError(f"{mistake}: {setters} {verb} the noise of {self.mechanism.type}")
@@ -221,9 +240,13 @@ class Scenario:
     @cached_property
     def round_protocol(self) -> Subject:
         """The protocol of everything a user sends in a round, at its ε₀."""
-        if self.eps0 is None and not self.has_own_eps0:
-            raise ValueError(f"Missing option '--eps0', which {self.name} needs.")
-        setting = Setting(eps0=self.eps0, messages=self.messages)
+        if missing := self.sought:
+            if missing[0] == "eps0":
+                raise ValueError(f"Missing option '--eps0', which {self.name} needs.")
+            raise ValueError(missing_option(self.mechanism.type, missing[0]))
+        setting = Setting(
+            eps0=self.eps0, messages=self.messages, noise_multiplier=self.noise_multiplier
+        )
         # If the number of rounds is sought, the share of δ of a round is not known.
         if self.rounds is not None:
             setting = setting.at(delta=self.delta, rounds=self.times)
@@ -238,9 +261,26 @@ class Scenario:
 
     @cached_property
     def sample(self) -> Subject:
-        """The protocol of a round at `SOME_EPS0` if ε₀ is sought, else at its ε₀."""
-        is_sought = self.eps0 is None and not self.has_own_eps0
-        return (replace(self, eps0=SOME_EPS0) if is_sought else self).round_protocol
+        """The protocol of a round, at `SOME_EPS0` or `SOME_NOISE` if these are sought."""
+        samples: dict[str, Any] = {"eps0": SOME_EPS0, "noise_multiplier": SOME_NOISE}
+        settings = {name: samples[name] for name in self.sought if name in samples}
+        return (replace(self, **settings) if settings else self).round_protocol
+
+    @property
+    def sought(self) -> list[str]:
+        """The names of settings that what is sent needs, and that are not given."""
+        return [name for name in self.sent.needs if getattr(self, name) is None]
+
+    @cached_property
+    def some_shuffles(self) -> Sequence[Shuffle]:
+        """The shuffles of a round of the `sample`, for `SOME_USERS` if n is sought."""
+        return self.sample.shuffles(self.honest if self.n else self.some_users)
+
+    @property
+    def is_attained(self) -> bool:
+        """Whether both ends of the upper bound are about one pair of datasets."""
+        is_given = all(shuffle.is_given for shuffle in self.some_shuffles)
+        return is_given and self.sample.seen.upper == "best"
 
     @property
     def randomizer(self) -> Randomizer:
@@ -316,13 +356,16 @@ class Scenario:
 
     def _says_something(self, bound: Bound, quantity: str) -> bool:
         """Return whether a bound says something of messages that another one does not."""
-        shuffles = self.sample.shuffles(self.some_users)
+        is_best_only = self.sample.seen.upper == "best"
+        if is_best_only and bound.name not in ("best", "lower"):
+            return False  # It says no more, if it says anything.
+        shuffles = self.some_shuffles
         if bound.kind is Kind.LOWER:
             # Different shuffles may have their largest Rényi divergence in different directions.
             has_direction = quantity != "renyi" or len(shuffles) == 1
             return has_direction and all(shuffle.dataset_pairs for shuffle in shuffles)
         if bound.name == "best":  # the blanket, unless there are crowds
-            return all(shuffle.source.crowds for shuffle in shuffles)
+            return is_best_only or all(shuffle.source.crowds for shuffle in shuffles)
         # ε₀ is that of all parts together.
         return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(shuffles) == 1)
 
@@ -341,12 +384,16 @@ class Scenario:
         elif self.sends_reports and self.has_own_eps0:
             eps0 = self.sample.eps0
             facts["eps0"] = None if eps0 == math.inf else eps0
-        facts |= {"seen": self.sample.seen.name, "covered": self.sample.covered or "all users"}
+        facts |= {
+            "seen": self.sample.seen.name,
+            "covered": self.sample.covered or f"all {self.words.person}s",
+        }
         facts["relation"] = self.sample.relation
         unreliable: dict[str, Any] = {"colluding": self.colluding}
         unreliable |= {"dropout": self.dropout} if self.dropout else {}
-        if self.n is None:
-            facts |= {**target, **unreliable}
+        if self.n is None or self.words.no_cover:
+            facts |= {**({} if self.n is None else {"n": self.n}), **target}
+            facts |= {} if self.words.no_cover else unreliable
         else:
             facts |= {"n": self.n, **unreliable, "n_honest": self.honest, **target}
         facts |= {"rounds": self.rounds} if self.rounds else {}
@@ -358,7 +405,8 @@ class Scenario:
         if isinstance(self.mechanism, CompositionOf):
             return {key: value for key, value in self.mechanism.plain().items() if key != "type"}
         options = parameters(self.mechanism.type)
-        given = {**dict(self.mechanism.parameters), "messages": self.messages}
+        settings = {"messages": self.messages, "noise_multiplier": self.noise_multiplier}
+        given = {**settings, **dict(self.mechanism.parameters)}
         return {
             name: value for name, value in given.items() if name in options and value is not None
         }
@@ -395,7 +443,7 @@ class Scenario:
 
     def title(self, *target: str) -> str:
         """Return the first line of an answer: what is sent, users, rounds, relation and target."""
-        parts = [self.name, self.users_text, self.rounds_text, self.sample.relation.short, *target]
+        parts = [self.name, self.users_text, self.rounds_text, self.relation_text, *target]
         return ", ".join(filter(None, parts))
 
     @property
@@ -403,6 +451,8 @@ class Scenario:
         """The number of users, and who of them provides no cover; empty if it is sought."""
         if self.n is None:
             return ""
+        if self.words.no_cover:
+            return counted(self.n, self.words.unit)
         fewer = [f"{100 * self.dropout:.15g} % of them drop out"] if self.dropout else []
         fewer += [f"{self.colluding} of them colluding"] if self.colluding else []
         unreliable = f" ({', '.join(fewer)})" if fewer else ""
@@ -411,11 +461,15 @@ class Scenario:
     @property
     def rounds_text(self) -> str:
         """The numbers of rounds; empty for a single round, or if it is sought."""
-        rounds = [counted(self.rounds, "round")] if self.rounds and self.times > 1 else []
-        rounds += [
-            f"and {counted(times, 'round')} of {counted(n, 'user')}" for n, times in self.also
-        ]
+        unit, period = self.words.unit, self.words.period
+        rounds = [counted(self.rounds, period)] if self.rounds and self.times > 1 else []
+        rounds += [f"and {counted(times, period)} of {counted(n, unit)}" for n, times in self.also]
         return ", ".join(rounds)
+
+
+def missing_option(owner: str, parameter: str) -> str:
+    """Return the sentence on a parameter of a mechanism or a protocol that is missing."""
+    return f"Missing option '{flag(parameter)}' of {owner}: {parameters(owner)[parameter].help}."
 
 
 def shown_eps0(eps0: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,12 +19,18 @@ from shufflebounds.cli.options import (
     option,
     optional,
 )
-from shufflebounds.cli.parameters import TRAINING, flag, parameters, protocols
+from shufflebounds.cli.parameters import (
+    count_parameters,
+    flag,
+    own_counts,
+    parameters,
+    protocols,
+    words_of,
+)
 from shufflebounds.cli.reply import Reply
-from shufflebounds.cli.scenario import Scenario
+from shufflebounds.cli.scenario import Scenario, missing_option
 from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
 from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
-from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import (
     SYNONYMS,
@@ -48,25 +54,8 @@ DEPLOYMENT_OPTIONS = (
     "rounds",
     "also",
 )
-# Options that training with random allocation does not have, and why.
-NOT_FOR_TRAINING = {
-    "n": "an example hides among the steps of an epoch, whose number is --steps, and it does not "
-    "matter how many examples there are",
-    "k_joint": "an example joins a single step of an epoch",
-    "rate": "it is that of Poisson subsampling, which is another mechanism",
-    "cohort": "an example joins one random step of an epoch",
-    "colluding": "other examples provide no cover, so all of them may be known",
-    "dropout": "other examples provide no cover, so all of them may be missing",
-    "rounds": "--epochs is the number of passes over the data",
-    "also": "sb.compose in Python adds epochs with other settings, and only epochs",
-    "eps0": "a step has a noise multiplier, and no eps0",
-    "part": "the mechanism of a step is Gaussian noise",
-    "claim": "verify/verify.py proves the claims of shuffled reports only",
-    "report": "a report is about shuffled reports; docs/random-allocation.md has the proofs",
-}
-# The number of users of a command that also answers about training.
-(N_UNLESS_TRAINING,) = optional("n", section=REQUIRED)
-N_UNLESS_TRAINING.help = f"Number of users, such as 1e5. ({TRAINING} has --steps.)"
+# The number of users, for which some protocols have a name of their own.
+(N_OR_OTHER_COUNT,) = optional("n", section=REQUIRED)
 
 K_JOINT = option(
     "--k-joint",
@@ -105,36 +94,38 @@ PART = option(
 
 
 def question(
-    *options: str | click.Parameter,
-    training: Callable[..., Reply] | None = None,
-    **settings: Any,
+    *options: str | click.Parameter, sought: str = "", sender: str | None = None, **settings: Any
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a command about users: with `options`, and those that describe what users send.
 
-    The function gets a `Scenario` in place of the options that describe one. With `training`,
-    that function answers about a `Training`.
+    The function gets a `Scenario` in place of the options that describe one. The command finds
+    the parameter that is `sought`, if it is one. Without a name, it is about the `sender`.
     """
-    offered = [*protocols(), TRAINING] if training else protocols()
-    listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
-    owners = [*registry.mechanism_names(), *offered]
+    owners = [*registry.mechanism_names(), *protocols()]
     own_options = _options_of(owners)
+    for name in (sought, *DEPLOYMENT_OPTIONS):
+        own_options.pop(name, None)
+    names = {x if isinstance(x, str) else x.name for x in options}
+    listed = (N_OR_OTHER_COUNT if each == "n" else each for each in options)
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
             own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
-            name = _name_of_sender(_taken(given, (SENDER, "mechanism", "protocol")).values(), own)
+            named = _taken(given, (SENDER, "mechanism", "protocol")).values()
+            name = _name_of_sender(named, own, sender)
             part = given.pop("part")
-            if training and name == TRAINING:
-                return training(_training(own), **given)
-            if training and users["n"] is None:
-                raise ValueError("Missing option '--n'.")
+            users |= _counts(name, names, own)
+            if "n" in options and users["n"] is None:
+                raise ValueError(f"Missing option '{flag(own_counts(name).get('n', 'n'))}'.")
+            if "rate" in parameters(name) and _is_given("rate"):
+                own["rate"] = users.pop("rate")
             return answer(_deployment(name, part, own, users), **given)
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
-            *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *offered]),
+            *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *protocols()]),
             *listed,
             *(K_JOINT, RATE, COHORT, PART),
             *(
@@ -149,11 +140,34 @@ def question(
     return decorate
 
 
+def _is_given(name: str) -> bool:
+    """Return whether an option is on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
+
+
+def _counts(name: str, options: Collection[str], own: dict[str, Any]) -> dict[str, int]:
+    """Return the counts for which a sender has names of its own, taken out of its options.
+
+    Raises ValueError for a count by the name of other senders, and for one that is sought.
+    """
+    settings = {}
+    for key, count in own_counts(name).items():
+        if key in options and _is_given(key):
+            why = f"; the number of {words_of(name).person}s does not matter" if key == "n" else ""
+            raise ValueError(f"{flag(key)} must be left out: {name} has {flag(count)}{why}")
+        if count in own:
+            if key not in options:
+                raise ValueError(f"{flag(count)} must be left out: that is what this command finds")
+            settings[key] = own.pop(count)
+    return settings
+
+
 def _options_of(owners: Iterable[str]) -> dict[str, type]:
     """Return the types of the parameters of all owners by name; text where they differ."""
     types: dict[str, type] = {}
     for owner in owners:
-        for name, parameter in parameters(owner).items():
+        for name, parameter in {**parameters(owner), **count_parameters(owner)}.items():
             known = types.setdefault(name, parameter.type)
             types[name] = known if known is parameter.type else str
     return types
@@ -179,17 +193,19 @@ def _name_parameters(names: Sequence[str]) -> list[click.Parameter]:
     return [argument, *(option(each, type_, "", hidden=True) for each in flags)]
 
 
-def _name_of_sender(given: Iterable[str | None], own: Mapping[str, Any]) -> str:
+def _name_of_sender(
+    given: Iterable[str | None], own: Mapping[str, Any], default: str | None
+) -> str:
     """Return the name of the mechanism or protocol, which must be given once."""
     names = [name for name in given if name]
     if len(names) > 1:
         raise ValueError(f"give one mechanism or protocol, got {' and '.join(names)}")
-    if names:
-        return names[0]
-    of_training = [name for name in parameters(TRAINING) if name in own]
-    if of_training:
-        belongs = f"to which {flag(of_training[0])} belongs"
-        raise ValueError(f"Missing argument '{TRAINING}', {belongs}.")
+    if names or default:
+        return names[0] if names else str(default)
+    for owner in filter(own_counts, protocols()):
+        if own and {*own} <= {*parameters(owner), *count_parameters(owner)}:
+            belongs = f"to which {flag(next(iter(own)))} belongs"
+            raise ValueError(f"Missing argument, such as '{owner}', {belongs}.")
     listed = "`shufflebounds mechanisms` lists the names."
     raise ValueError(f"Missing argument 'MECHANISM', such as krr; {listed}")
 
@@ -208,17 +224,6 @@ def _deployment(
     del content["type"]
     protocol = ProtocolDescription(name, tuple(content.items()))
     return Scenario(mechanism=protocol, **settings, **users)
-
-
-def _training(own: Mapping[str, Any]) -> Training:
-    """Return the training; ValueError for an option that is missing, wrong or of no use."""
-    context = click.get_current_context()
-    for name, reason in NOT_FOR_TRAINING.items():
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise ValueError(f"{flag(name)} must be left out: {reason}")
-    content = _own_content(TRAINING, own)
-    del content["type"]
-    return Training(**content)
 
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:
@@ -244,9 +249,11 @@ def _own_content(name: str, own: Mapping[str, Any]) -> dict[str, Any]:
         if key not in takes and key != "type":
             listed = ", ".join(map(flag, takes)) or "none"
             raise ValueError(f"{flag(key)} is not an option of {name}; its own options: {listed}")
+    # What is missing of the settings of protocols is known later: a question may seek one.
+    settings = PROTOCOLS[name].needs if name in PROTOCOLS else ()
     for key, parameter in takes.items():
-        if parameter.is_required and key not in content:
-            raise ValueError(f"Missing option '{flag(key)}' of {name}: {parameter.help}.")
+        if parameter.is_required and key not in content and key not in settings:
+            raise ValueError(missing_option(name, key))
     return content
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,12 +17,16 @@ from shufflebounds.cli.scenario import SOME_EPS0, Scenario, registered_users
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
+from shufflebounds.core.work import limited
 from shufflebounds.profiles.axis_search import AxisSearch
+from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.searches import (
+    NOISE_RTOLS,
     ROUNDS_RTOLS,
     InverseQuestion,
     Target,
     eps0_question,
+    noise_question,
     rounds_question,
     users_question,
 )
@@ -62,12 +66,14 @@ def solve_divergence(
         require_verifiable(deployment)
     names = RENYI_BOUNDS if quantity == "renyi" else DIVERGENCE_BOUNDS
     setting, numerics = deployment.setting(**target), Numerics(rtol=rtol)
+    bounds = deployment.bounds(names, quantity)
     computed = between_bounds(
         {
             name: bound.answer(deployment.protocol, quantity, setting, numerics)
-            for name, bound in by_step(deployment.bounds(names, quantity))
+            for name, bound in by_step(without_attained(bounds, deployment))
         }
     )
+    computed = with_attained(computed, bounds)
     if quantity != "epsilon":
         return Solution(computed)
     answers, notes = within_eps0(computed, deployment.pure_eps, deployment.times)
@@ -75,6 +81,20 @@ def solve_divergence(
         return Solution(answers, notes)
     written = write_claims(claim, deployment, computed, target["delta"], output)
     return Solution(answers, notes, [written])
+
+
+def without_attained(bounds: Mapping[str, Bound], deployment: Scenario) -> dict[str, Bound]:
+    """Return the bounds without the lower one if the best one has its ends."""
+    is_attained = deployment.is_attained
+    return {name: x for name, x in bounds.items() if name != "lower" or not is_attained}
+
+
+def with_attained(answers: dict[str, Answer], names: Iterable[str]) -> dict[str, Answer]:
+    """Return the answers, with that of the lower bound if it was left out, in order of names."""
+    missing = {
+        name: replace(answers["best"], shortfall="") for name in names if name not in answers
+    }
+    return {name: {**answers, **missing}[name] for name in names}
 
 
 def solve_eps0(
@@ -152,6 +172,31 @@ def solve_rounds(
     return Solution(answers)
 
 
+def solve_noise(
+    deployment: Scenario, eps: float, delta: float, rtol: float | None, output: Output
+) -> Solution:
+    """Return the smallest noise multiplier that meets a target."""
+    if "noise_multiplier" not in deployment.sent.needs:
+        raise ValueError(f"this command is about training, and {deployment.name} is no training")
+    n, rounds = deployment.honest, 1 if deployment.also else deployment.times
+    promised = rtol or NOISE_RTOLS[deployment.times > 1]
+    question = noise_question(
+        lambda noise: replace(deployment, noise_multiplier=noise).protocol,
+        Target(eps, delta),
+        n,
+        rounds,
+        promised,
+    )
+    setting = Setting(n=n, delta=delta, rounds=rounds)
+    answers = _searched_answers(
+        deployment,
+        question,
+        promised,
+        lambda noise: (replace(deployment, noise_multiplier=noise).protocol, setting),
+    )
+    return Solution(answers)
+
+
 def _searched_answers(
     deployment: Scenario,
     question: InverseQuestion,
@@ -164,6 +209,11 @@ def _searched_answers(
     datasets miss. `setting_at` returns what to ask for the names of a pair at a place of the axis.
     """
     bounds = deployment.bounds((*PAIR_BOUNDS, "best"))
+    if "blanket" not in bounds:
+        best = attempt(limited(lambda: question.enclosure(question.answer())))
+        if deployment.is_attained:
+            best = _with_promise(best, promised, deployment, bounds["best"])
+        return with_attained({"best": best}, [name for name in ("best", "lower") if name in bounds])
     searches: dict[str, AxisSearch] = {}
     answers: dict[str, Answer] = {}
     for name, bound in by_step({key: x for key, x in bounds.items() if key != "best"}):
@@ -199,8 +249,10 @@ def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Boun
     the ends (docs/proofs/composition.md, section 1).
     """
     lower, upper = answer.enclosure.lower, answer.enclosure.upper
-    limits = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS)
-    is_beyond = math.isinf(upper) and lower in limits
+    limits = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS, MAX_NOISE)
+    # Everything, or nothing, that is tried meets the target. A noise multiplier of 0 stands for the
+    # smallest one.
+    is_beyond = (math.isinf(upper) and lower in limits) or repr(lower) == "0.0"
     is_exact = isinstance(lower, int) and upper - lower <= 1  # numbers next to each other
     is_close = answer.enclosure.relative_width <= rtol or is_exact
     is_free = deployment.rounds != 1 and bound.kind is Kind.LOWER

@@ -11,7 +11,6 @@ import click
 
 from shufflebounds.bounds.registry import FORMER_NAMES
 from shufflebounds.core import validation
-from shufflebounds.protocols.allocation import RandomAllocation
 
 # Names that mechanisms have elsewhere. Without this, olh would be taken for blh.
 NAMES_ELSEWHERE = {
@@ -62,8 +61,6 @@ class SenderName(Name):
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         name = self.normalize_choice(value, ctx)
-        if name == RandomAllocation.NAME:
-            return f"only epsilon, delta and noise answer about {name}."
         guess = NAMES_ELSEWHERE.get(name) or validation.likely(name, self.choices)
         hint = f"did you mean {guess}?" if guess else "is its package installed here?"
         return f"{value!r} is not known; {hint} `shufflebounds mechanisms` lists the names."

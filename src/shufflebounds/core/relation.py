@@ -18,19 +18,22 @@ class Relation(StrEnum):
 
     @property
     def short(self) -> str:
-        """The relation in a few words, for the first line of an answer."""
+        """The relation of users in a few words, for the first line of an answer."""
+        return self.short_of("user")
+
+    def short_of(self, person: str) -> str:
+        """Return the relation in a few words, of datasets of users or of examples."""
         return {
-            Relation.REPLACE: "one user replaced",
+            Relation.REPLACE: f"one {person} replaced",
             Relation.ADD_OR_REMOVE: "one example added or removed",
             Relation.ZERO_OUT: "one example's gradients set to 0",
         }[self]
 
-    @property
-    def sentence(self) -> str:
-        """The relation as a sentence."""
+    def sentence_of(self, person: str) -> str:
+        """Return the relation as a sentence, of datasets of users or of examples."""
+        replaced = "one user's input" if person == "user" else f"one {person}"
         return {
-            Relation.REPLACE: "Neighbouring datasets differ by the replacement of one user's "
-            "input.",
+            Relation.REPLACE: f"Neighbouring datasets differ by the replacement of {replaced}.",
             Relation.ADD_OR_REMOVE: "Neighbouring datasets differ by one example that is added or "
             "removed.",
             Relation.ZERO_OUT: "Neighbouring datasets differ by one example whose gradients are "

@@ -40,7 +40,8 @@ class Setting:
     ``n`` is the number of users. ``eps0`` is ε₀ of everything a user sends, ``eps`` is ε (natural
     logs), and ``delta`` is δ. ``rounds`` counts shuffles of the same users; if it is open, there is
     one. ``order`` is that of a Rényi divergence. In protocols of several messages, a user sends
-    ``messages``, and ``target`` is the ε for which the authors chose the other parameters.
+    ``messages``, and ``target`` is the ε for which the authors chose the other parameters. Training
+    adds noise with a ``noise_multiplier``; there, ``n`` counts steps, and ``rounds`` epochs.
 
     Raises ValueError for values out of range.
     """
@@ -53,6 +54,7 @@ class Setting:
     order: float | None = None
     target: float | None = None
     messages: int | None = None
+    noise_multiplier: float | None = None
 
     def __post_init__(self) -> None:
         for name, checked in _CHECKED.items():
@@ -92,6 +94,7 @@ _CHECKED: Mapping[str, Callable[[Any], Any]] = {
     "order": validation.order,
     "target": partial(validation.eps0, name="target"),
     "messages": validation.messages,
+    "noise_multiplier": partial(validation.finite, "noise_multiplier"),
 }
 
 

@@ -24,7 +24,14 @@ from shufflebounds.randomizers.gaussian_cells import (
     mixed,
     opposite_pair,
 )
-from shufflebounds.subjects.base import ANY_AIM, DEFAULT_CELLS, Aim, GivenSource, Shuffle
+from shufflebounds.subjects.base import (
+    ANY_AIM,
+    DEFAULT_CELLS,
+    Aim,
+    GivenSource,
+    InfeasibleError,
+    Shuffle,
+)
 
 # Names of both kinds of bins.
 REDRAWN, KEPT = "redrawn", "kept"
@@ -141,10 +148,17 @@ class RandomAllocation(Training):
     def assumed(self) -> str:  # type: ignore[override]
         """See `Training`."""
         number = "one step" if self.selected == 1 else f"{self.selected} steps"
-        when = "once, and kept in all epochs" if self.bins == KEPT else "anew in every epoch"
+        draw = " (step = rng.integers(steps, size=N))" if self.selected == 1 else ""
+        when, kept = "once, and kept in all epochs", ""
+        if self.bins == REDRAWN:
+            when = "anew in every epoch"
+            kept = (
+                ", and examples that keep their step over all epochs, as in BallsInBinsSampling of "
+                "JAX Privacy, are protected less (bins = kept)"
+            )
         return (
-            f"every example joins {number} of an epoch, drawn {when}, in secret (step = "
-            "rng.integers(steps, size=N)). Batches of a fixed size are another mechanism."
+            f"every example joins {number} of an epoch, drawn {when}, in secret{draw}; fixed-size "
+            f"batches of a shuffled dataset are not covered{kept}."
         )
 
     @property
@@ -185,7 +199,7 @@ class RandomAllocation(Training):
         validation.users(n, "steps")
         shortest, longer = divmod(n, self.selected)
         if shortest < 1:
-            raise ValueError(
+            raise InfeasibleError(
                 f"selected must be at most the number of steps of an epoch, {n}, "
                 f"got {self.selected}"
             )
@@ -204,7 +218,7 @@ class RandomAllocation(Training):
     def _steps_run(self, steps: int) -> int:
         """Return how many of the steps of an epoch are run."""
         if self.first_steps is not None and self.first_steps > steps:
-            raise ValueError(
+            raise InfeasibleError(
                 f"first_steps must be at most the number of steps of an epoch, {steps}, got "
                 f"{self.first_steps}"
             )

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 from shufflebounds.core import validation
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols import messages
+from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.base import Calibrated
 from shufflebounds.protocols.histograms import (
@@ -26,6 +27,7 @@ from shufflebounds.protocols.histograms import (
     coordinate_sums,
 )
 from shufflebounds.protocols.messages import BallsIntoBins, BinarySum, CheuZhilyaev, Dump
+from shufflebounds.protocols.training import PoissonSampling, ShuffledBatches
 from shufflebounds.randomizers import description
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import (
@@ -37,6 +39,7 @@ from shufflebounds.randomizers.description import (
 from shufflebounds.randomizers.joint import joint_of
 from shufflebounds.subjects.base import Subject
 from shufflebounds.subjects.cohort import Cohort
+from shufflebounds.subjects.observation import Observation, Words
 from shufflebounds.subjects.reports import Reports
 
 # The type of reports of a cohort of fixed size.
@@ -66,6 +69,12 @@ class Entry:
     needs: tuple[str, ...] = ()
     users: Callable[..., int] | None = None
 
+    @property
+    def words(self) -> Words:
+        """How answers call what is counted."""
+        seen: Observation = getattr(self.make, "seen", Subject.seen)
+        return seen.words
+
 
 PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
     {
@@ -89,7 +98,14 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
         "hierarchical_histogram": Entry(
             HierarchicalHistogram, "hierarchical histogram", needs=("eps0",)
         ),
+        "poisson_sampling": Entry(PoissonSampling, "Poisson sampling", needs=("noise_multiplier",)),
+        "random_allocation": Entry(
+            RandomAllocation, "random allocation", needs=("noise_multiplier",)
+        ),
         "separate_histograms": Entry(SeparateHistograms, "separate histograms", needs=("eps0",)),
+        "shuffled_batches": Entry(
+            ShuffledBatches, "fixed-size shuffled batches", needs=("noise_multiplier",)
+        ),
     }
 )
 

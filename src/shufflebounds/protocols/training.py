@@ -28,7 +28,7 @@ from shufflebounds.randomizers.gaussian_cells import (
     shifted_laws,
 )
 from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
-from shufflebounds.subjects.observation import Observation
+from shufflebounds.subjects.observation import Observation, Words
 
 # Smallest noise multiplier that tests cover.
 MIN_NOISE = 0.2
@@ -73,6 +73,25 @@ STEPS = Observation(
             "blanket": "docs/proofs/random-allocation.md",
             "lower": "docs/proofs/random-allocation.md: gradients that are the same in every step",
         }
+    ),
+    upper="best",
+    words=Words(
+        person="example",
+        unit="step",
+        period="epoch",
+        certainty="an attacker may be certain whether an example was used",
+        attack="The attacker sees the noisy sums of all steps, knows all other examples and the "
+        "steps that they join, and tells which of two neighbouring datasets was used. A false "
+        "positive takes the first dataset for the second, a false negative the second for the "
+        "first.",
+        conditions="Training chooses steps, clips gradients and adds noise as is stated below. The "
+        "numbers of steps and epochs are fixed in advance; if training may stop early, they are "
+        "those of the plan.",
+        not_covered="Not covered: what is published besides the sums of steps, such as losses or "
+        "the best of several runs, and errors of the software that trains.",
+        rounds="{rounds} are covered together by the {upper}. Gradients may depend on everything "
+        "published before.",
+        no_cover="other examples provide no cover, so all of them may be known",
     ),
 )
 
@@ -225,7 +244,9 @@ class PoissonSampling(Training):
     '0.72'
     """
 
-    rate: float = field(metadata={"help": "probability of joining a step, 0 < rate <= 1"})
+    rate: float = field(
+        metadata={"help": "probability of joining a step, above 0 and at most 1 (full batches)"}
+    )
     is_hidden_by_number: ClassVar[bool] = False
     rare_share: ClassVar[float] = RARE_SHARE
     assumed: ClassVar[str] = (
@@ -235,7 +256,7 @@ class PoissonSampling(Training):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rate = validation.probability("rate", self.rate)
+        rate = validation.finite("rate", self.rate)
         if not 0.0 < rate <= 1.0:
             raise ValueError(f"rate must be a number with 0 < rate <= 1, got {self.rate!r}")
         object.__setattr__(self, "rate", rate)
@@ -308,8 +329,8 @@ class ShuffledBatches(Training):
     )
     means: ClassVar[Mapping[Relation, tuple[float, float]]] = FIXED_SIZES
     assumed: ClassVar[str] = (
-        "every epoch shuffles the dataset anew and cuts it into batches of one size. What you can "
-        "claim is what holds if the order is known; nothing better is proven."
+        "every epoch shuffles the dataset anew and cuts it into batches of one size; what you can "
+        "claim is what holds if the order is known, since nothing better is proven."
     )
 
     @cached_property

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
-from shufflebounds.core.relation import Relation, common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
-from shufflebounds.protocols.allocation import RandomAllocation
+from shufflebounds.protocols.registry import PROTOCOLS
 from shufflebounds.questions.deployment_calendar import (
     CALENDAR_KEYS,
     Period,
@@ -34,6 +33,7 @@ from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
+from shufflebounds.subjects.observation import Words
 
 # Keys of a description, of each of its reports and of each of its groups. True marks those that
 # may be left out.
@@ -494,8 +494,11 @@ def _mechanism_of_report(content: Any) -> Description:
     if not isinstance(content, Mapping):
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
-    if entry.get("type") == RandomAllocation.NAME:
-        common_relation("a deployment", [Randomizer.relation, Relation.ADD_OR_REMOVE])
+    if getattr(PROTOCOLS.get(entry.get("type")), "words", Words()).no_cover:
+        raise ValueError(
+            f"{entry['type']} is training, which is not composed with reports: list its phases in "
+            "a file of their own, and state two guarantees, each with its relation"
+        )
     return parse(entry)
 
 

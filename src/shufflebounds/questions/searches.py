@@ -31,7 +31,7 @@ from shufflebounds.profiles.axis_search import (
     SearchAxis,
 )
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.protocols.training import MAX_NOISE, Training
+from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import interval_of
@@ -284,12 +284,24 @@ def users_axis(subject: Subject) -> CountAxis:
     return CountAxis(subject.fewest_users, n, 0.0)
 
 
-def _is_countable(subject: Subject, n: int) -> bool:
-    """Return whether the messages of n users can be counted."""
+def _is_countable(subject: Subject, n: int, rounds: int = 1) -> bool:
+    """Return whether the messages of n users in so many rounds can be counted."""
     try:
-        return bool(subject.shuffles(n))
+        return bool(subject.shuffles_of(n, rounds))
     except ValueError:
         return False
+
+
+def _most_rounds(subject: Subject, n: int) -> int:
+    """Return the most rounds of n users that a subject can have, if it can have one."""
+    possible, impossible = 1, validation.MAX_ROUNDS + 1
+    if _is_countable(subject, n, validation.MAX_ROUNDS):
+        return validation.MAX_ROUNDS
+    while impossible - possible > 1:
+        middle = (possible + impossible) // 2
+        is_possible = _is_countable(subject, n, middle)
+        possible, impossible = (middle, impossible) if is_possible else (possible, middle)
+    return possible
 
 
 @limited
@@ -495,7 +507,8 @@ def most_rounds(
     -------
     Enclosure
         You can run ``lower`` rounds (0 if not even one), but not ``upper`` + 1. Both are integers;
-        ``upper`` is inf if 10⁶ rounds, the most here, are not known to be too many. For a
+        ``upper`` is inf if 10⁶ rounds, the most here, are not known to be too many (fewer, if a
+        scheme of training has a smaller limit). For a
         randomizer ``lower`` is proven for all datasets, and two datasets show ``upper``.
 
     Raises
@@ -519,7 +532,7 @@ def most_rounds(
 
 def rounds_question(subject: Subject, target: Target, n: int) -> InverseQuestion:
     """Return the question for the most rounds of n users that meet a target."""
-    axis, start = CountAxis(validation.MAX_ROUNDS, 1, 0.0), math.inf
+    axis, start = CountAxis(_most_rounds(subject, n), 1, 0.0), math.inf
     if target.eps:
         loss = typical_loss(AxisPoint(subject, n, 1))
         start = math.log(-2.0 * math.log(target.delta)) + 2.0 * (log(loss) - math.log(target.eps))
@@ -537,6 +550,24 @@ class NoiseAxis(LossAxis):
         )
 
 
+def noise_question(
+    scheme: Callable[[float], Subject],
+    target: Target,
+    steps: int,
+    epochs: int,
+    rtol: float,
+    name: str = "eps",
+) -> InverseQuestion:
+    """Return the question for the smallest noise multiplier that meets a target.
+
+    Raises ValueError, which calls it by a name, for an ε of 0.
+    """
+    if target.eps == 0.0:
+        raise ValueError(f"{name} must be an epsilon above 0, got 0")
+    axis = NoiseAxis(scheme(MAX_NOISE).least_noise(epochs), MAX_NOISE, rtol)
+    return InverseQuestion(lambda x: AxisPoint(scheme(x), steps, epochs), axis, 0.0, target)
+
+
 @limited
 def smallest_noise_multiplier(
     target: float,
@@ -545,7 +576,7 @@ def smallest_noise_multiplier(
     steps: int,
     epochs: int = 1,
     rtol: float | None = None,
-    scheme: Callable[[float], Training] = RandomAllocation,
+    scheme: Callable[[float], Subject] = RandomAllocation,
 ) -> Enclosure:
     """Enclose the smallest noise multiplier at which training is (ε, δ)-DP.
 
@@ -593,13 +624,9 @@ def smallest_noise_multiplier(
     target, delta = validation.eps(target), validation.delta(delta)
     steps, epochs = validation.users(steps, "steps"), validation.rounds(epochs, "epochs")
     goal = NOISE_RTOLS[epochs > 1] if rtol is None else validation.rtol(rtol)
-    if target == 0.0:
-        raise ValueError("target must be an epsilon above 0, got 0")
-    least = scheme(MAX_NOISE).least_noise(epochs)
-    axis = NoiseAxis(least, MAX_NOISE, goal)
-    point_at = lambda noise: AxisPoint(scheme(noise), steps, epochs)  # noqa: E731
-    question = InverseQuestion(point_at, axis, 0.0, Target(target, delta))
-    search = question.answer()
+    question = noise_question(scheme, Target(target, delta), steps, epochs, goal, "target")
+    axis, search = question.axis, question.answer()
+    least = axis.least_private
     if search.safe_end is None:
         raise ValueError(
             f"target must be larger, got {target!r}: a noise multiplier of {MAX_NOISE:g} is too "

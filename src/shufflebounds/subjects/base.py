@@ -362,6 +362,45 @@ class Subject(ABC):
         """
         raise ValueError(f"no analysis of its authors is known of {self.label}")
 
+    def least_noise(self, rounds: int) -> float:
+        """Return the smallest noise multiplier of so many rounds of training.
+
+        Parameters
+        ----------
+        rounds
+            The number of rounds.
+
+        Returns
+        -------
+        float
+            The noise multiplier.
+
+        Raises
+        ------
+        ValueError
+            If the subject has none.
+        """
+        raise ValueError(f"there is no noise multiplier to choose for {self.label}")
+
+    def epsilon_of_known_steps(self, n: int, rounds: int, delta: float) -> float | None:
+        """Return an ε at δ that holds even if all steps are known; None if there are no steps.
+
+        Parameters
+        ----------
+        n
+            The number of users.
+        rounds
+            The number of rounds.
+        delta
+            δ.
+
+        Returns
+        -------
+        float or None
+            ε (natural log), rounded up.
+        """
+        return None
+
     def total(self, rounds: int) -> int:
         """Return the number of rounds in so many of the subject, which may consist of several.
 
