@@ -109,8 +109,7 @@ def _notes_on_messages(deployment: Scenario) -> list[str]:
         notes.append("There is no lower bound, since no pair of datasets is known.")
     if not deployment.has_one_round:
         periods = f"{deployment.words.period}s"
-        count = "" if deployment.rounds is None else f"The {deployment.times} "
-        rounds = f"{count}{periods}" if count else periods.capitalize()
+        rounds = f"The {deployment.times} {periods}" if deployment.rounds else periods.capitalize()
         upper = deployment.label(deployment.sample.seen.upper)
         notes.append(deployment.words.rounds.format(rounds=rounds, upper=upper))
     return notes
@@ -256,14 +255,10 @@ def known_steps(
     }
     known = replace(deployment, **settings)
     eps = known.round_protocol.epsilon_of_known_steps(known.honest, known.times, delta)
-    return (
-        []
-        if eps is None
-        else [
-            f"If {known.sample.seen.hidden_by} fails, epsilon = {outward(eps, up=True, digits=4)} at "
-            f"delta = {text} remains."
-        ]
-    )
+    if eps is None:
+        return []
+    shown, hidden_by = outward(eps, up=True, digits=4), known.sample.seen.hidden_by
+    return [f"If {hidden_by} fails, epsilon = {shown} at delta = {text} remains."]
 
 
 def without_shuffler(

@@ -33,7 +33,6 @@ from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import Description, parse, require_keys
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
-from shufflebounds.subjects.observation import Words
 
 # Keys of a description, of each of its reports and of each of its groups. True marks those that
 # may be left out.
@@ -494,7 +493,8 @@ def _mechanism_of_report(content: Any) -> Description:
     if not isinstance(content, Mapping):
         raise ValueError(f"it must be like {{type: krr, k: 10}}, got {content!r}")
     entry = _mapping("mechanism", content)
-    if getattr(PROTOCOLS.get(entry.get("type")), "words", Words()).no_cover:
+    described = PROTOCOLS.get(str(entry.get("type")))
+    if described is not None and described.words.no_cover:
         raise ValueError(
             f"{entry['type']} is training, which is not composed with reports: list its phases in "
             "a file of their own, and state two guarantees, each with its relation"

@@ -85,38 +85,3 @@ def test_a_deployment_has_no_epochs(tmp_path):
     assert "reports.training.mechanism: " in result.stderr
     assert "state two guarantees, each with its relation" in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_further_rounds_are_not_mixed():
-    result = run("epsilon", *TRAINING, "--delta", 1e-5, "--also", "1000:1")
-    assert result.exit_code == 2
-    assert "--also must be left out" in result.stderr
-    assert "and only epochs" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "advice"),
-    [
-        # 2/√4 and √4.
-        (
-            ["epsilon", *TRAINING, "--epochs", 4, "--delta", 1e-2, "--rtol", 0.1],
-            "--epochs 1 --noise-multiplier 0.999999.",
-        ),
-        (
-            ["noise", "--steps", 1, "--epochs", 4, "--eps", 2, "--delta", 1e-2],
-            "--epochs 1, and multiply that noise by 2.",
-        ),
-    ],
-)
-def test_bins_that_are_kept_are_said_to_cost_more(words, advice):
-    kept = "keeps its step over all epochs, as in BallsInBinsSampling of JAX Privacy"
-    printed = " ".join(succeed(*words).stdout.split())
-    assert "redrawn in every epoch" in printed
-    assert kept in printed
-    assert any(kept in note and note.endswith(advice) for note in answer(*words)["notes"])
-
-
-def test_a_single_epoch_has_no_bins_to_keep():
-    printed = " ".join(succeed("epsilon", *TRAINING, "--delta", 1e-3).stdout.split())
-    assert "BallsInBinsSampling" not in printed
-    assert "redrawn in secret" in printed
