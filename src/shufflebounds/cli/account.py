@@ -10,6 +10,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ import click
 from shufflebounds._version import __version__
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
-from shufflebounds.cli.notes import large_delta_of, large_epsilon
+from shufflebounds.cli.notes import MAX_TELLING_EPS, large_delta_of, large_epsilon
 from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, option
+from shufflebounds.cli.phases import phases_reply
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
@@ -37,7 +39,8 @@ from shufflebounds.questions.deployment import (
     largest_epsilon,
     pure_epsilon,
 )
-from shufflebounds.questions.deployment_description import stretches_of
+from shufflebounds.questions.deployment_description import read_description, stretches_of
+from shufflebounds.questions.training_phases import PHASES, TrainingPhases
 from shufflebounds.randomizers.gaussian import local_epsilon
 
 # Exit code for a deployment that is not shown to be within its budget.
@@ -63,7 +66,8 @@ METRICS = {
         ["description"],
         type=click.Path(path_type=Path),
         metavar="DESCRIPTION",
-        meaning="A YAML or JSON file; docs/deployments.md explains its keys.",
+        meaning="A YAML or JSON file; docs/deployments.md explains its keys, and "
+        "docs/random-allocation.md those of phases of training.",
     ),
     option(
         "--days",
@@ -104,7 +108,7 @@ def account(
     claim: Path | None,
     output: Output,
 ) -> Reply:
-    """Which epsilon can a whole deployment claim?
+    """Which epsilon can a whole deployment claim, or all phases of training?
 
     It counts all reports of all days. Exit codes: 0; 1 with --budget if epsilon is not shown to be
     within it; 2 for a mistake.
@@ -113,6 +117,13 @@ def account(
     """
     delta = validation.delta(delta)
     _require_options(budget, running, form)
+    content = read_description(description)
+    if isinstance(content, Mapping) and PHASES in content:
+        if days is not None or claim is not None or form != FORMATS[0]:
+            raise ValueError(
+                "--days, --claim and --format must be left out: the file lists phases of training"
+            )
+        return _reply_on_training(description, content, delta, budget, running, output)
     deployment = Deployment.read(description, days)
     if claim is not None:
         _require_claims(deployment)
@@ -161,6 +172,32 @@ def account(
         ],
         bounds=("best", "lower"),
         color=_color(total, limit, bool(large)),
+        exit_code=0 if total.upper <= limit else BEYOND_BUDGET,
+    )
+
+
+def _reply_on_training(
+    path: Path,
+    content: Mapping[str, Any],
+    delta: float,
+    budget: float | None,
+    running: Path | None,
+    output: Output,
+) -> Reply:
+    """Return the answer about phases of training, with the verdict on a budget."""
+    try:
+        training = TrainingPhases(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    with progress():
+        reply, total = phases_reply(path, training, delta, running, output)
+    limit, is_large = math.inf if budget is None else budget, total.upper > MAX_TELLING_EPS
+    facts = {**dict(reply.facts), **({} if budget is None else _budget_facts(budget, total))}
+    return replace(
+        reply,
+        facts=facts,
+        claim=_claim(total, budget, is_large, output),
+        color=_color(total, limit, is_large),
         exit_code=0 if total.upper <= limit else BEYOND_BUDGET,
     )
 

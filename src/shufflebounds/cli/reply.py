@@ -19,6 +19,7 @@ from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import KEPT_SPACE, Table, table_lines
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
 from shufflebounds.curves.files import write_text
+from shufflebounds.subjects.observation import REPORTS, Observation
 
 # Columns of a terminal whose width is not known, and the longest line of text.
 USUAL_WIDTH = 80
@@ -52,7 +53,7 @@ class Reply:
     explains rows and columns. ``warnings`` are those of the notes that are always printed, up to
     their first sentence. ``written`` are further notes, on files, without which a report says how
     to get its object again. ``bounds`` name the theorems that a report lists. The ``deployment`` is
-    that of a question about one; other questions are about shuffled reports. ``sections`` of a list
+    that of a question about one; other questions are about what is ``seen``. ``sections`` of a list
     have their paragraphs by their heading. A ``document``, such as a CSV file, is printed as it is,
     and ``remarks`` go to standard error. ``shown`` are the rows of the table that are printed, if
     not all. The first sentence of the claim is bold, and has the ``color``, in a terminal. A
@@ -71,6 +72,7 @@ class Reply:
     warnings: Sequence[str] = ()
     bounds: Sequence[str] = ()
     deployment: Scenario | None = None
+    seen: Observation = REPORTS
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict)
     document: str = ""
     remarks: Sequence[str] = ()

@@ -15,7 +15,6 @@ from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
 from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
-from shufflebounds.subjects.observation import REPORTS
 
 if TYPE_CHECKING:
     from shufflebounds.cli.reply import Reply
@@ -81,7 +80,7 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 
 def _report_parts(reply: Reply, command: str) -> Page:
     deployment = reply.deployment
-    seen = REPORTS if deployment is None else deployment.sample.seen
+    seen = reply.seen if deployment is None else deployment.sample.seen
     words = seen.words
     theorems = [
         f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
@@ -190,6 +189,8 @@ def _what_remains(reply: Reply, hidden_by: str) -> str:
     deployment = reply.deployment
     if reply.fallback or deployment is None:
         return " ".join(reply.fallback)
+    if deployment.words.no_cover:
+        return f"If {hidden_by} fails, the noise of each step remains."
     if deployment.gaussian_noise is not None:
         return f"If {hidden_by} fails, no epsilon remains with delta = 0; the noise remains."
     if not deployment.has_eps0:

@@ -65,7 +65,7 @@ STEPS = Observation(
     "noisy sums of gradients",
     "The observer sees the noisy sum of clipped gradients of every step and may know all other "
     "examples and the steps that they join. Only the steps of the victim are secret.",
-    "the secret choice of steps",
+    "the secrecy of the steps",
     "docs/random-allocation.md",
     MappingProxyType(
         {

@@ -34,6 +34,7 @@ from shufflebounds.bounds.registry import BOUNDS, present_name
 from shufflebounds.core import validation
 from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
 from shufflebounds.curves.files import write_text
+from shufflebounds.protocols.training import MAX_NOISE, MIN_NOISE
 
 # Names of entries end up in paths and in names of rules.
 NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
@@ -192,6 +193,11 @@ class SettingEntry(Entry):
     messages: Users | None = Field(
         default=None,
         description="Number of messages of a user, in protocols where that is not a parameter.",
+    )
+    noise_multiplier: Annotated[Finite, Ge(MIN_NOISE), Le(MAX_NOISE)] | None = Field(
+        default=None,
+        description="Noise of a step of training, in units of the clipping norm. There, n counts "
+        "the steps of an epoch, and rounds the epochs.",
     )
 
     def given(self) -> dict[str, Any]:
