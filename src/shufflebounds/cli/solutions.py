@@ -186,6 +186,7 @@ def solve_noise(
         n,
         rounds,
         promised,
+        "--eps",
     )
     setting = Setting(n=n, delta=delta, rounds=rounds)
     answers = _searched_answers(

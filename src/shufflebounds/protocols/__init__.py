@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shufflebounds.protocols.allocation import RandomAllocation as RandomAllocation
     from shufflebounds.protocols.histograms import CoordinateSums as CoordinateSums
     from shufflebounds.protocols.histograms import DecisionTrees as DecisionTrees
     from shufflebounds.protocols.histograms import HierarchicalHistogram as HierarchicalHistogram
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from shufflebounds.protocols.messages import BinarySum as BinarySum
     from shufflebounds.protocols.messages import CheuZhilyaev as CheuZhilyaev
     from shufflebounds.protocols.messages import Dump as Dump
+    from shufflebounds.protocols.training import PoissonSampling as PoissonSampling
+    from shufflebounds.protocols.training import ShuffledBatches as ShuffledBatches
 
 # The modules of the classes. They are loaded when they are asked for, since the modules of this
 # package import each other.
@@ -29,7 +32,10 @@ _MODULES = {
     "DecisionTrees": "histograms",
     "Dump": "messages",
     "HierarchicalHistogram": "histograms",
+    "PoissonSampling": "training",
+    "RandomAllocation": "allocation",
     "SeparateHistograms": "histograms",
+    "ShuffledBatches": "training",
 }
 
 

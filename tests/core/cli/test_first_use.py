@@ -495,7 +495,10 @@ def test_noise_names_the_option_on_epsilon():
         ("account d.yaml days.csv --delta 0.1", "every option has a name, such as --days"),
         ("users --n 5", "No such option '--n'; that is what this command finds; "),
         ("eps0 --eps0 5", "No such option '--eps0'; that is what this command finds; "),
-        ("noise --n 5", "this command is about DP-SGD with random allocation alone; "),
+        (
+            "noise --n 5 --eps 1 --delta 1e-6",
+            "--n must be left out: random_allocation has --steps",
+        ),
         ("noise --step 5", "did you mean --steps?"),
         (
             "check --mechanism krr --k 4 --n 9 --delta 0.1 --eps 1",

@@ -331,7 +331,7 @@ def test_noise_without_a_name_is_that_of_random_allocation():
     result = run("noise", "--steps", 0, *TARGET)
     assert "steps must be an integer" in result.stderr
     result = run("noise", "--steps", 10, "--eps", 0, "--delta", 1e-6)
-    assert "eps must be an epsilon above 0, got 0" in result.stderr
+    assert "--eps must be an epsilon above 0, got 0" in result.stderr
 
 
 def test_ends_of_the_range_of_noise():
