@@ -29,7 +29,6 @@ from shufflebounds.subjects.base import (
     DEFAULT_CELLS,
     Aim,
     GivenSource,
-    InfeasibleError,
     Shuffle,
 )
 
@@ -162,6 +161,11 @@ class RandomAllocation(Training):
         )
 
     @property
+    def fewest_users(self) -> int:  # type: ignore[override]
+        """The fewest steps of an epoch."""
+        return max(self.selected, self.first_steps or 1)
+
+    @property
     def is_made_for_delta(self) -> bool:
         """The ends of its decomposition are made for one δ."""
         return True
@@ -199,7 +203,7 @@ class RandomAllocation(Training):
         validation.users(n, "steps")
         shortest, longer = divmod(n, self.selected)
         if shortest < 1:
-            raise InfeasibleError(
+            raise ValueError(
                 f"selected must be at most the number of steps of an epoch, {n}, "
                 f"got {self.selected}"
             )
@@ -218,7 +222,7 @@ class RandomAllocation(Training):
     def _steps_run(self, steps: int) -> int:
         """Return how many of the steps of an epoch are run."""
         if self.first_steps is not None and self.first_steps > steps:
-            raise InfeasibleError(
+            raise ValueError(
                 f"first_steps must be at most the number of steps of an epoch, {steps}, got "
                 f"{self.first_steps}"
             )
