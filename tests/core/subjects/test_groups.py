@@ -95,3 +95,10 @@ def test_several_deltas():
     found = sb.epsilon(HALVES, n=4000, delta=[1e-8, 1e-6, 1e-4])
     assert np.all(np.diff(found.upper) < 0.0)
     assert found.upper[1] == pytest.approx(sb.epsilon(HALVES, n=4000, delta=1e-6).upper, rel=1e-3)
+
+
+def test_the_mean_law_is_not_a_lower_bound_of_renyi_divergences():
+    ends = sb.renyi(HALVES, n=4000, order=[2.0, 8.0])
+    assert (ends.lower == 0.0).all()
+    assert (ends.upper < 2.0).all()
+    assert sb.renyi_epsilon(HALVES, n=4000, delta=1e-6).lower == 0.0
