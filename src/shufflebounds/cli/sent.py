@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -10,20 +11,20 @@ import click
 from click.core import ParameterSource
 
 from shufflebounds.cli.options import (
+    N_UNLESS_FIXED,
     PARAMETERS,
-    REQUIRED,
     SENDER,
     SENT,
     Argument,
     command,
     option,
-    optional,
 )
 from shufflebounds.cli.parameters import TRAINING, flag, parameters, protocols
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
-from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.registry import PROTOCOLS, GroupsDescription, ProtocolDescription
 from shufflebounds.questions.training import Training
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import (
@@ -61,12 +62,23 @@ NOT_FOR_TRAINING = {
     "also": "sb.compose in Python adds epochs with other settings, and only epochs",
     "eps0": "a step has a noise multiplier, and no eps0",
     "part": "the mechanism of a step is Gaussian noise",
+    "group": "the mechanism of a step is Gaussian noise",
     "claim": "verify/verify.py proves the claims of shuffled reports only",
     "report": "a report is about shuffled reports; docs/random-allocation.md has the proofs",
 }
 # The number of users of a command that also answers about training.
-(N_UNLESS_TRAINING,) = optional("n", section=REQUIRED)
+N_UNLESS_TRAINING = copy(N_UNLESS_FIXED)
 N_UNLESS_TRAINING.help = f"Number of users, such as 1e5. ({TRAINING} has --steps.)"
+# Options that groups of users do not have, and why.
+NOT_FOR_GROUPS = {
+    "part": "each --group has a mechanism of its own",
+    "k_joint": "each --group has a mechanism of its own",
+    "rate": "each --group has a mechanism of its own",
+    "cohort": "each --group has a mechanism of its own",
+    "dropout": "the numbers of users in --group are those who report for certain",
+    "colluding": "the numbers of users in --group are those who provide cover for certain",
+    "also": "--group has the numbers of users of all rounds",
+}
 
 K_JOINT = option(
     "--k-joint",
@@ -102,6 +114,23 @@ PART = option(
     metavar="TEXT",
     section=SENT,
 )
+GROUP = option(
+    "--group",
+    str,
+    "A group of users with a mechanism of its own, in place of MECHANISM and -n: its number of "
+    "users, its mechanism and parameters, '4000 krr k=12 eps0=.5'. Repeat it for each group; one "
+    "shuffler mixes the reports of all.",
+    multiple=True,
+    metavar="TEXT",
+    section=SENT,
+)
+VICTIM = option(
+    "--victim",
+    WHOLE,
+    "Ask about members of one --group only: 1 is the first.  [default: all users]",
+    metavar="G",
+    section=SENT,
+)
 
 
 def question(
@@ -115,7 +144,9 @@ def question(
     that function answers about a `Training`.
     """
     offered = [*protocols(), TRAINING] if training else protocols()
-    listed = (N_UNLESS_TRAINING if training and each == "n" else each for each in options)
+    users_option = N_UNLESS_TRAINING if training else N_UNLESS_FIXED
+    needs_users = "n" in options
+    listed = (users_option if each == "n" else each for each in options)
     owners = [*registry.mechanism_names(), *offered]
     own_options = _options_of(owners)
 
@@ -124,11 +155,17 @@ def question(
             own = _taken(given, own_options)
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
-            name = _name_of_sender(_taken(given, (SENDER, "mechanism", "protocol")).values(), own)
-            part = given.pop("part")
+            named = _taken(given, (SENDER, "mechanism", "protocol")).values()
+            part, group, victim = (given.pop(name) for name in ("part", "group", "victim"))
+            if group:
+                others = [*filter(None, named), *map(flag, own)]
+                return answer(_groups(group, victim, others, users), **given)
+            if victim is not None:
+                raise ValueError("--victim must be left out: it is the number of a --group")
+            name = _name_of_sender(named, own)
             if training and name == TRAINING:
                 return training(_training(own), **given)
-            if training and users["n"] is None:
+            if needs_users and users["n"] is None:
                 raise ValueError("Missing option '--n'.")
             return answer(_deployment(name, part, own, users), **given)
 
@@ -136,7 +173,7 @@ def question(
         return command(
             *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *offered]),
             *listed,
-            *(K_JOINT, RATE, COHORT, PART),
+            *(K_JOINT, RATE, COHORT, PART, GROUP, VICTIM),
             *(
                 # The help lists those of what is named, by `Command.named_owners`.
                 option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
@@ -210,12 +247,50 @@ def _deployment(
     return Scenario(mechanism=protocol, **settings, **users)
 
 
-def _training(own: Mapping[str, Any]) -> Training:
-    """Return the training; ValueError for an option that is missing, wrong or of no use."""
+def _groups(
+    texts: Sequence[str], victim: int | None, named: Sequence[str], users: Mapping[str, Any]
+) -> Scenario:
+    """Return the deployment of groups; ValueError for an option that is wrong or of no use."""
+    _require_left_out(NOT_FOR_GROUPS)
+    if named:
+        raise ValueError(f"{named[0]} must be left out: each --group has a mechanism of its own")
+    if "n" not in users:
+        raise ValueError("--group must be left out: it fixes the number of users")
+    groups = [_group_content(text) for text in texts]
+    chosen = {} if victim is None else {"victim": victim}
+    described = GroupsDescription.parse({"groups": groups, **chosen})
+    described.protocol(Setting())
+    total = sum(size for size, _ in described.groups)
+    if users["n"] not in (None, total):
+        raise ValueError(f"--n must be {total}, the sum of all groups, got {users['n']}")
+    return Scenario(mechanism=described, **{**users, "n": total})
+
+
+def _group_content(text: str) -> dict[str, Any]:
+    """Return a group such as ``4000 krr k=12 eps0=.5`` as configurations have it."""
+    form = "a number of users, a mechanism and its parameters, such as '4000 krr k=12 eps0=.5'"
+    size, *words = text.split() or [""]
+    try:
+        users = WHOLE.convert(size, None, None)
+    except click.ClickException:
+        raise ValueError(f"--group must be {form}, got {text!r}") from None
+    mechanism = _named_content("--group", text, words, form)
+    if not parse(mechanism).has_own_eps0:
+        raise ValueError(f"--group {text!r}: eps0 is missing; each group must have its own")
+    return {"users": users, "mechanism": mechanism}
+
+
+def _require_left_out(reasons: Mapping[str, str]) -> None:
+    """Raise ValueError if one of these options was typed."""
     context = click.get_current_context()
-    for name, reason in NOT_FOR_TRAINING.items():
+    for name, reason in reasons.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise ValueError(f"{flag(name)} must be left out: {reason}")
+
+
+def _training(own: Mapping[str, Any]) -> Training:
+    """Return the training; ValueError for an option that is missing, wrong or of no use."""
+    _require_left_out(NOT_FOR_TRAINING)
     content = _own_content(TRAINING, own)
     del content["type"]
     return Training(**content)

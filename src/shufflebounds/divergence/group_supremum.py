@@ -50,8 +50,8 @@ from shufflebounds.divergence.supremum import (
 
 # Average numbers of heads that are tried.
 HEADS = (2.0, 3.5, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0)
-# Most lists of reports of a block, for all combinations of inputs together. Larger blocks are split.
-# Three groups of BLH have 80 000: 20 ms.
+# Most lists of reports of a block, for all combinations of inputs. Three groups of BLH have 80 000,
+# which take 20 ms. Larger blocks are split.
 MAX_BLOCK_SIZE = 100_000
 # Largest relative excess of the variance of the sum if no block has several users, with which none
 # has: k-RR has less than that.

@@ -27,8 +27,8 @@ from shufflebounds.profiles.root_search import LARGEST_EPS
 MAX_DATASETS = 12
 # The same over several rounds, where each of them is asked at a hundred ε.
 MAX_COMPOSED_DATASETS = 2
-# Largest number of combinations of inputs of all groups that are listed to choose pairs of datasets.
-# Of more, those are tried that differ in one group from the best ones with equal inputs.
+# Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
+# If there are more, equal inputs are changed one by one.
 MAX_COMBINATIONS = 300
 # Most δ that are computed for a lower end.
 MAX_TRIALS = 60
@@ -239,9 +239,7 @@ class GroupProfiles:
         )
 
 
-def _widest_datasets(
-    crowd: GroupCrowd, counts: Sequence[int]
-) -> list[tuple[float, GroupCrowd]]:
+def _widest_datasets(crowd: GroupCrowd, counts: Sequence[int]) -> list[tuple[float, GroupCrowd]]:
     """Return datasets in which each group has one input, by falling `_width`, with that."""
     groups = range(len(counts))
     if math.prod(len(rows) for rows in crowd.laws) <= MAX_COMBINATIONS:

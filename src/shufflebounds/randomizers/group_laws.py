@@ -64,7 +64,7 @@ def _crowd_of_values(randomizers: Sequence[Randomizer], victim: int) -> GroupCro
     used = np.vstack(laws).any(axis=0)
     if (np.vstack(laws)[:, used] < SMALLEST_MASS).any():
         return None
-    names = ("x0", "x1", *(f"x{i}" for i in range(2, len(laws[0]))))
+    names = ("x0", "x1", "third", "fourth", "fifth")
     return _united(
         [rows[:, used] for rows in laws],
         [sure[used] for _, sure in tables],
