@@ -133,8 +133,8 @@ def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
         for eps0 in levels or [1.0]:
             parsed.protocol(Setting(eps0=eps0))
     # Protocols assume that their parameters can be compared and hashed.
-    is_protocol = mechanism["type"] in registry.PROTOCOLS
-    for key, value in dict(parsed.parameters).items() if is_protocol else ():
+    is_protocol = isinstance(parsed, registry.ProtocolDescription)
+    for key, value in parsed.parameters if is_protocol else ():
         if isinstance(value, Mapping | list):
             raise ValueError(f"{key} is {quote(value)}; it must be a number or text")
     for file in parsed.files:
