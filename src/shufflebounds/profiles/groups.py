@@ -62,13 +62,16 @@ class GroupSupremum(Supremum):
         """See `Profile`."""
         return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
 
-    def bound(self, eps: float, n: int, hopeless: float) -> float:
+    def bound(self, eps: float, n: int, hopeless: float, enough: float = 0.0) -> float:
         """See `Supremum`."""
         assert self.groups is not None
         point = eps, n, hopeless
-        if point not in self.known:
-            self.known[point] = group_supremum(self.groups, self.counts(n), eps, hopeless)
-        return self.known[point]
+        if point in self.known:
+            return self.known[point]
+        bound = group_supremum(self.groups, self.counts(n), eps, hopeless, enough)
+        if not bound <= enough:
+            self.known[point] = bound
+        return bound
 
 
 @dataclass(frozen=True, eq=False)
