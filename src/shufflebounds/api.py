@@ -82,8 +82,9 @@ def curve(
     Parameters
     ----------
     mechanism
-        A mechanism such as ``KRR(k=10, eps0=4.0)``, all that users send, such as a `Cohort` or `Groups`,
-        or what configurations have under ``mechanisms``, such as ``{"type": "krr", "k": 10}``.
+        A mechanism such as ``KRR(k=10, eps0=4.0)``, all that users send, such as a `Cohort` or
+        `Groups`, or what configurations have under ``mechanisms``, such as
+        ``{"type": "krr", "k": 10}``.
     bound
         Its name, as ``shufflebounds bounds`` lists it: ``best``, ``blanket``, ``lower``,
         ``stronger_clone``, …
