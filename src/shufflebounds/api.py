@@ -61,6 +61,7 @@ from shufflebounds.randomizers.mixed import Parallel, Subsampled
 from shufflebounds.randomizers.sketches import CMS, HCMS
 from shufflebounds.randomizers.survey import Survey
 from shufflebounds.randomizers.windows import Piecewise, PrivUnit
+from shufflebounds.subjects.base import Subject
 from shufflebounds.subjects.cohort import Cohort
 from shufflebounds.subjects.groups import Groups
 
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 
 
 def curve(
-    mechanism: Randomizer | Cohort | Mapping[str, Any],
+    mechanism: Randomizer | Subject | Mapping[str, Any],
     bound: str = "best",
     *,
     quantity: str = "epsilon",
@@ -81,8 +82,9 @@ def curve(
     Parameters
     ----------
     mechanism
-        A mechanism such as ``KRR(k=10, eps0=4.0)``, a `Cohort`, or what configurations have under
-        ``mechanisms``, such as ``{"type": "krr", "k": 10}``.
+        A mechanism such as ``KRR(k=10, eps0=4.0)``, all that users send, such as a `Cohort` or
+        `Groups`, or what configurations have under ``mechanisms``, such as
+        ``{"type": "krr", "k": 10}``.
     bound
         Its name, as ``shufflebounds bounds`` lists it: ``best``, ``blanket``, ``lower``,
         ``stronger_clone``, …

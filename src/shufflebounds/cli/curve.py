@@ -214,8 +214,9 @@ def _computed_curves(
     for name, bound in bounds.items():
         if not (bound.knows_mechanism or deployment.has_eps0):
             raise ValueError(f"--bound {name} needs an eps0, and {deployment.name} has none")
+    is_scaled = axis.name == "n" and deployment.fixes_users
     given = Setting(
-        n=deployment.n,
+        n=None if is_scaled else deployment.n,
         eps0=deployment.eps0,
         rounds=deployment.rounds,
         messages=deployment.messages,

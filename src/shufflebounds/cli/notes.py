@@ -160,8 +160,8 @@ def _notes_on_several_reports(deployment: Scenario) -> list[str]:
     if deployment.mechanism.type == "parallel":
         notes.append(
             "Every user draws a part anew for each report, in secret and whatever the value. If "
-            "groups of users have parts of their own, ask about each group by itself, with the "
-            "number of its members as n, and claim the largest epsilon (docs/what-to-compose.md)."
+            "groups of users have parts of their own, name each by --group in place of parallel "
+            "(docs/what-to-compose.md)."
         )
     if deployment.cohort is not None:
         notes.append(

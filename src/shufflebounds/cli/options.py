@@ -251,6 +251,9 @@ OPTIONS: Mapping[str, Option] = {
         section=OUTPUT,
     ),
 }
+# The number of users of a question: --group gives it, and some protocols have another name for it.
+N_UNLESS_FIXED = copy(OPTIONS["n"])
+N_UNLESS_FIXED.required = False
 USERS = ("n", "dropout", "colluding")
 REPLY = ("json", "explain", "report")
 
@@ -291,7 +294,7 @@ def command(
         return Command(
             name or answer.__name__,
             params=listed,
-            no_args_is_help=any(each.required for each in listed),
+            no_args_is_help=any(each.required or each is N_UNLESS_FIXED for each in listed),
             callback=run,
             help=help or answer.__doc__,
             owners=owners,

@@ -42,8 +42,9 @@ class Parameter:
 
 
 def protocols() -> list[str]:
-    """Return the protocols to choose from: all except those that are designed for a target."""
-    return [name for name, entry in PROTOCOLS.items() if not {"target", "delta"} & {*entry.needs}]
+    """Return the protocols to choose from: those that are not made for a target or for n users."""
+    designed = {"target", "delta", "n"}
+    return [name for name, entry in PROTOCOLS.items() if not designed & {*entry.needs}]
 
 
 def maker(owner: str) -> Callable[..., Any]:

@@ -188,7 +188,7 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
             continue
         # Any pair gives a lower bound. The two orders of some are alike: their false negatives
         # are those of one attack.
-        pairs = _pairs_of_datasets(subject, n)
+        pairs = _pairs_of_datasets(subject, n) or [(bound.make, False)]
         profiles = [(_risk_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
         symmetric = [x for x, alike in profiles if alike]
         others = [x for x, alike in profiles if not alike]
@@ -214,7 +214,10 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
 
 
 def _pairs_of_datasets(subject: Subject, n: int) -> list[tuple[MakeInterval, bool]]:
-    """Return lower bounds by one pair of datasets each, and whether its two orders are alike."""
+    """Return lower bounds by one pair of datasets each, and whether its two orders are alike.
+
+    There are none if the pairs are not given by decompositions.
+    """
     pairs = [composed_pairs(shuffle) for shuffle in subject.shuffles(n)]
 
     def only(name: str) -> MakeInterval:

@@ -19,12 +19,12 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.any_mechanism import AnyMechanism
 from shufflebounds.protocols.registry import (
-    PROTOCOLS,
     CohortDescription,
     CohortReports,
     ProtocolDescription,
     ReportDescription,
 )
+from shufflebounds.questions.intervals import has_datasets
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
@@ -169,6 +169,11 @@ class Scenario:
         return not isinstance(self.mechanism, ProtocolDescription)
 
     @property
+    def fixes_users(self) -> bool:
+        """Whether what is sent fixes the number of users."""
+        return "n" in self.sent.gives
+
+    @property
     def is_about_any(self) -> bool:
         """Whether nothing but ε₀ is known of the mechanism."""
         return isinstance(self.sample, AnyMechanism)
@@ -207,7 +212,9 @@ class Scenario:
 
     @property
     def some_users(self) -> int:
-        """A number of users for what does not depend on it."""
+        """A number of users for what does not depend on it, or that which what is sent fixes."""
+        if self.fixes_users and self.n is not None:
+            return self.n
         return max(SOME_USERS, self.sample.fewest_users)
 
     @cached_property
@@ -233,8 +240,8 @@ class Scenario:
         given = dict(getattr(self.mechanism, "parameters", ()))
         settings = () if self.sends_reports else self.sent.needs
         named = settings or [x for x in options if x in given or not self.sends_reports]
-        setters = ", ".join(map(flag, named)) or "its parts"
-        verb = "sets" if len(named) == 1 else "set"
+        setters = "--group" if self.fixes_users else ", ".join(map(flag, named)) or "its parts"
+        verb = "sets" if len(named) == 1 or self.fixes_users else "set"
         raise ValueError(f"{mistake}: {setters} {verb} the noise of {self.mechanism.type}")
 
     @cached_property
@@ -362,12 +369,15 @@ class Scenario:
         shuffles = self.some_shuffles
         if bound.kind is Kind.LOWER:
             # Different shuffles may have their largest Rényi divergence in different directions.
-            has_direction = quantity != "renyi" or len(shuffles) == 1
-            return has_direction and all(shuffle.dataset_pairs for shuffle in shuffles)
+            if quantity == "renyi":
+                return len(shuffles) == 1 and bool(shuffles[0].dataset_pairs)
+            return all(map(has_datasets, shuffles))
         if bound.name == "best":  # the blanket, unless there are crowds
-            return is_best_only or all(shuffle.source.crowds for shuffle in shuffles)
+            is_known = (x.source.crowds or x.source.has_own_interval for x in shuffles)
+            return is_best_only or all(is_known)
         # ε₀ is that of all parts together.
-        return bound.kind is Kind.UPPER and (bound.knows_mechanism or len(shuffles) == 1)
+        is_of_one_mechanism = len(shuffles) == 1 and shuffles[0].source.is_of_one_mechanism
+        return bound.kind is Kind.UPPER and (bound.knows_mechanism or is_of_one_mechanism)
 
     def facts(self, **target: Any) -> dict[str, Any]:
         """Return the first keys of an answer in JSON; an infinite ε₀ is null."""
@@ -406,7 +416,7 @@ class Scenario:
             return {key: value for key, value in self.mechanism.plain().items() if key != "type"}
         options = parameters(self.mechanism.type)
         settings = {"messages": self.messages, "noise_multiplier": self.noise_multiplier}
-        given = {**settings, **dict(self.mechanism.parameters)}
+        given = {**settings, **self.mechanism.plain()}
         return {
             name: value for name, value in given.items() if name in options and value is not None
         }
@@ -417,8 +427,8 @@ class Scenario:
         if isinstance(self.mechanism, ProtocolDescription):
             shown = self._parameters | ({} if self.eps0 is None else {"eps0": self.eps0})
             listed = ", ".join(f"{name} = {value}" for name, value in shown.items())
-            label = PROTOCOLS[self.mechanism.type].label
-            return f"{label} ({listed})" if listed else label
+            label = self.mechanism.title
+            return f"{label} ({listed})" if listed and not self.fixes_users else label
         several = "" if self.k_joint == 1 else f"{self.k_joint} x "
         rate = "" if self.rate == 1.0 else f" at rate {self.rate!r}"
         cohort = "" if self.cohort is None else f" by cohorts of {self.cohort}"

@@ -10,14 +10,13 @@ import click
 from click.core import ParameterSource
 
 from shufflebounds.cli.options import (
+    N_UNLESS_FIXED,
     PARAMETERS,
-    REQUIRED,
     SENDER,
     SENT,
     Argument,
     command,
     option,
-    optional,
 )
 from shufflebounds.cli.parameters import (
     count_parameters,
@@ -30,7 +29,8 @@ from shufflebounds.cli.parameters import (
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario, missing_option
 from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
-from shufflebounds.protocols.registry import PROTOCOLS, ProtocolDescription
+from shufflebounds.core.setting import Setting
+from shufflebounds.protocols.registry import PROTOCOLS, GroupsDescription, ProtocolDescription
 from shufflebounds.randomizers import registry
 from shufflebounds.randomizers.description import (
     SYNONYMS,
@@ -54,8 +54,16 @@ DEPLOYMENT_OPTIONS = (
     "rounds",
     "also",
 )
-# The number of users, for which some protocols have a name of their own.
-(N_OR_OTHER_COUNT,) = optional("n", section=REQUIRED)
+# Options that groups of users do not have, and why.
+NOT_FOR_GROUPS = {
+    "part": "each --group has a mechanism of its own",
+    "k_joint": "each --group has a mechanism of its own",
+    "rate": "each --group has a mechanism of its own",
+    "cohort": "each --group has a mechanism of its own",
+    "dropout": "the numbers of users in --group are those who report for certain",
+    "colluding": "the numbers of users in --group are those who provide cover for certain",
+    "also": "--group has the numbers of users of all rounds",
+}
 
 K_JOINT = option(
     "--k-joint",
@@ -91,6 +99,23 @@ PART = option(
     metavar="TEXT",
     section=SENT,
 )
+GROUP = option(
+    "--group",
+    str,
+    "A group of users with a mechanism of its own, in place of MECHANISM and -n: its number of "
+    "users, its mechanism and parameters, '4000 krr k=12 eps0=.5'. Repeat it for each group; one "
+    "shuffler mixes the reports of all.",
+    multiple=True,
+    metavar="TEXT",
+    section=SENT,
+)
+VICTIM = option(
+    "--victim",
+    WHOLE,
+    "Ask about members of one --group only: 1 is the first.  [default: all users]",
+    metavar="G",
+    section=SENT,
+)
 
 
 def question(
@@ -106,7 +131,7 @@ def question(
     for name in (sought, *DEPLOYMENT_OPTIONS):
         own_options.pop(name, None)
     names = {x if isinstance(x, str) else x.name for x in options}
-    listed = (N_OR_OTHER_COUNT if each == "n" else each for each in options)
+    listed = (N_UNLESS_FIXED if each == "n" else each for each in options)
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
@@ -114,8 +139,13 @@ def question(
             own = {name: value for name, value in own.items() if value is not None}
             users = _taken(given, DEPLOYMENT_OPTIONS)
             named = _taken(given, (SENDER, "mechanism", "protocol")).values()
+            part, group, victim = (given.pop(name) for name in ("part", "group", "victim"))
+            if group:
+                others = [*filter(None, named), *map(flag, own)]
+                return answer(_groups(group, victim, others, users), **given)
+            if victim is not None:
+                raise ValueError("--victim must be left out: it is the number of a --group")
             name = _name_of_sender(named, own, sender)
-            part = given.pop("part")
             users |= _counts(name, names, own)
             if "n" in options and users["n"] is None:
                 raise ValueError(f"Missing option '{flag(own_counts(name).get('n', 'n'))}'.")
@@ -127,7 +157,7 @@ def question(
         return command(
             *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *protocols()]),
             *listed,
-            *(K_JOINT, RATE, COHORT, PART),
+            *(K_JOINT, RATE, COHORT, PART, GROUP, VICTIM),
             *(
                 # The help lists those of what is named, by `Command.named_owners`.
                 option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
@@ -224,6 +254,46 @@ def _deployment(
     del content["type"]
     protocol = ProtocolDescription(name, tuple(content.items()))
     return Scenario(mechanism=protocol, **settings, **users)
+
+
+def _groups(
+    texts: Sequence[str], victim: int | None, named: Sequence[str], users: Mapping[str, Any]
+) -> Scenario:
+    """Return the deployment of groups; ValueError for an option that is wrong or of no use."""
+    _require_left_out(NOT_FOR_GROUPS)
+    if named:
+        raise ValueError(f"{named[0]} must be left out: each --group has a mechanism of its own")
+    if "n" not in users:
+        raise ValueError("--group must be left out: it fixes the number of users")
+    groups = [_group_content(text) for text in texts]
+    chosen = {} if victim is None else {"victim": victim}
+    described = GroupsDescription.parse({"groups": groups, **chosen})
+    described.protocol(Setting())
+    total = sum(size for size, _ in described.groups)
+    if users["n"] not in (None, total):
+        raise ValueError(f"--n must be {total}, the sum of all groups, got {users['n']}")
+    return Scenario(mechanism=described, **{**users, "n": total})
+
+
+def _group_content(text: str) -> dict[str, Any]:
+    """Return a group such as ``4000 krr k=12 eps0=.5`` as configurations have it."""
+    form = "a number of users, a mechanism and its parameters, such as '4000 krr k=12 eps0=.5'"
+    size, *words = text.split() or [""]
+    try:
+        users = WHOLE.convert(size, None, None)
+    except click.ClickException:
+        raise ValueError(f"--group must be {form}, got {text!r}") from None
+    mechanism = _named_content("--group", text, words, form)
+    if not parse(mechanism).has_own_eps0:
+        raise ValueError(f"--group {text!r}: eps0 is missing; each group must have its own")
+    return {"users": users, "mechanism": mechanism}
+
+
+def _require_left_out(reasons: Mapping[str, str]) -> None:
+    """Raise ValueError if one of these options was typed."""
+    for name, reason in reasons.items():
+        if _is_given(name):
+            raise ValueError(f"{flag(name)} must be left out: {reason}")
 
 
 def _mechanism(name: str, own: Mapping[str, Any], parts: tuple[str, ...]) -> Description:

@@ -14,6 +14,11 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 
+# Most users of a block, whose reports the proof publishes without labels. Four of BLH would have
+# 200 combinations of inputs with up to 64^4 lists of reports; three leave less than half a per
+# cent (docs/proofs/personal-epsilon.md, section 2).
+MAX_BLOCK_USERS = 3
+
 
 @dataclass(frozen=True, eq=False)
 class GroupCrowd:
@@ -26,7 +31,7 @@ class GroupCrowd:
     laws
         For each group the laws of its inputs, shape (inputs, K). Every input of a group is one of
         them, up to a permutation of components that keeps a, b and all ``sure`` masses, and so is
-        every combination of inputs of several groups.
+        every combination of inputs of up to `MAX_BLOCK_USERS` groups.
     sure
         For each group the mass that its users are sure to send, whatever their inputs, shape (K,).
     rel_err
@@ -84,6 +89,18 @@ class GroupCrowd:
                 different.setdefault(sorted_columns([*victim, *rows]), inputs)
             self._combinations[tuple(groups)] = different
         return [*self._combinations[tuple(groups)].values()]
+
+    def block_size(self, groups: Sequence[int]) -> int:
+        """Return the number of lists of reports of a block, for all combinations of inputs.
+
+        Reports that nothing tells apart count once.
+        """
+        victim = [self.a, self.b, self.crowd.c]
+        size = 0
+        for inputs in self.combinations(groups):
+            rows = [self.laws[i][x] for i, x in zip(groups, inputs, strict=True)]
+            size += np.unique(np.stack([*victim, *rows]), axis=1).shape[1] ** len(groups)
+        return size
 
     def kinds(self) -> frozenset[bytes]:
         """Return keys of all combinations of inputs, equal for pairs of inputs that are alike."""

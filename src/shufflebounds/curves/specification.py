@@ -24,6 +24,7 @@ from shufflebounds.protocols.registry import (
     CohortReports,
     ReportDescription,
     SentDescription,
+    SubjectDescription,
     UnnamedRandomizer,
 )
 from shufflebounds.randomizers import description
@@ -79,7 +80,7 @@ class Specification:
             )
         # What the quantity does not depend on, or the axis gives, is no part of it.
         required = needed(self.quantity, self.reports)
-        allowed = required | OPTIONAL
+        allowed = required | OPTIONAL | {*self.reports.needs}
         unset = {name: None for name in NAMES if name not in allowed - {self.axis.name}}
         object.__setattr__(self, "setting", self.setting.at(**unset))
         if self.axis.name not in allowed:
@@ -206,7 +207,7 @@ class Specification:
 
 
 def of_question(
-    mechanism: Randomizer | Cohort | Mapping[str, Any],
+    mechanism: Randomizer | Subject | Mapping[str, Any],
     name: str,
     quantity: str,
     rtol: float | None,
@@ -217,6 +218,7 @@ def of_question(
     for key in settings:
         validation.choice("settings", key, NAMES)
     fixed = dict(settings)
+    reports: SentDescription
     if isinstance(mechanism, Mapping):
         reports = registry.parse_sent(mechanism)
     else:
@@ -242,12 +244,14 @@ def of_question(
     )
 
 
-def _reports_of(sent: Randomizer | Cohort) -> ReportDescription:
-    """Return the description of a mechanism, or of a cohort; ValueError for anything else."""
+def _reports_of(sent: Randomizer | Subject) -> ReportDescription | SubjectDescription:
+    """Return the description of a mechanism, or of all that users send."""
     if isinstance(sent, Cohort):
         return CohortReports(CohortDescription(_description_of(sent.randomizer), sent.size))
     if isinstance(sent, Randomizer):
         return ReportDescription(_description_of(sent))
+    if isinstance(sent, Subject):
+        return SubjectDescription(sent)
     raise ValueError(
         "mechanism must be a randomizer, a cohort or a mapping such as {'type': 'blh'}, "
         f"got {sent!r}"

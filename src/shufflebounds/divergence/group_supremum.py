@@ -21,14 +21,14 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.groups import GroupCrowd
+from shufflebounds.core.groups import MAX_BLOCK_USERS, GroupCrowd
 from shufflebounds.core.products import FloatArray, compounded
 from shufflebounds.core.work import spend
 from shufflebounds.divergence.convex_order import compress
@@ -50,10 +50,21 @@ from shufflebounds.divergence.supremum import (
 
 # Average numbers of heads that are tried.
 HEADS = (2.0, 3.5, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0)
-# Most pairs of laws of inputs and ordered reports of a block. Larger blocks are split.
-MAX_BLOCK_SIZE = 20_000
+# Most lists of reports of a block, for all combinations of inputs. Three groups of BLH have 80 000,
+# which take 20 ms. Larger blocks are split.
+MAX_BLOCK_SIZE = 100_000
+# Largest relative excess of the variance of the sum if no block has several users, with which none
+# has: k-RR has less than that.
+SMALL_EXCESS = 2e-4
+# Logarithm of a ratio of products of all users below which a combination of inputs does not matter.
+NEGLIGIBLE = -40.0
 # Probability of no heads, relative to the main term, below which all groups provide cover.
 RARE = 0.05
+# Most shapes of blocks whose multisets are kept: 256 kB each at most.
+MAX_KEPT_LABELS = 64
+# Ratio of a bound to its estimate above which that without blocks of several users is tried: large
+# values that are rare may decide.
+MAX_SURPRISE = 1.3
 # Smallest weight of a group, relative to the largest.
 SMALLEST_WEIGHT = 1e-3
 
@@ -94,9 +105,12 @@ def block_law(members: Sequence[Tails], u: Excess) -> Law:
 
     The multisets of mass 0 are left out.
     """
+    if len(members) > 1:
+        members, u = _united_components(members, u)
     first, *others = members
     masses, rel_err = first.masses, first.rel_err
     gain, size, err = (first.weight * x for x in (u.values, np.abs(u.values), u.err))
+    spend(1e4 + 40.0 * float(masses.size) ** len(members))
     for member in others:
         own_gain, own_err = member.weight * u.values, member.weight * u.err
         err = (
@@ -133,6 +147,20 @@ def block_law(members: Sequence[Tails], u: Excess) -> Law:
     )
 
 
+def _united_components(members: Sequence[Tails], u: Excess) -> tuple[list[Tails], Excess]:
+    """Return ρ of each user and u with components united that nothing tells apart."""
+    rows, counts = np.unique(
+        np.stack([u.values, u.err, *(x.masses for x in members)]), axis=1, return_counts=True
+    )
+    values, err, *masses = rows * counts
+    united = [
+        x._replace(masses=row, rel_err=compounded(x.rel_err, U))
+        for x, row in zip(members, masses, strict=True)
+    ]
+    return united, Excess(values, err * (1.0 + 2.0 * U) + U * np.abs(values))
+
+
+@lru_cache(MAX_KEPT_LABELS)
 def _multisets(shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return for each ordered tuple of components the number of its multiset, flat."""
     places = np.sort(np.indices(shape).reshape(len(shape), -1), axis=0)
@@ -152,11 +180,17 @@ class Block(NamedTuple):
 
 
 def blocks_of(crowd: GroupCrowd, counts: Sequence[int]) -> list[Block]:
-    """Return blocks that have every other user once, as large as is affordable."""
+    """Return blocks that have every other user once, as large as is affordable.
+
+    The groups of a block differ as much as they can.
+    """
+    order = sorted(range(len(counts)), key=lambda i: -float(crowd.sure[i].sum()))
     left, blocks = [*counts], []
     while any(left):
-        groups = tuple(i for i, n in enumerate(left) if n)
-        while len(groups) > 1 and _block_size(crowd, groups) > MAX_BLOCK_SIZE:
+        active = [i for i in order if left[i]]
+        stride = math.ceil(len(active) / MAX_BLOCK_USERS)
+        groups = tuple(sorted(active[::stride]))
+        while len(groups) > 1 and crowd.block_size(groups) > MAX_BLOCK_SIZE:
             groups = groups[:-1]
         number = min(left[i] for i in groups)
         left = [n - number if i in groups else n for i, n in enumerate(left)]
@@ -164,9 +198,9 @@ def blocks_of(crowd: GroupCrowd, counts: Sequence[int]) -> list[Block]:
     return blocks
 
 
-def _block_size(crowd: GroupCrowd, groups: Sequence[int]) -> int:
-    """Return the number of combinations of inputs of a block, times that of ordered reports."""
-    return len(crowd.combinations(groups)) * crowd.a.size ** len(groups)
+def single_users(counts: Sequence[int]) -> list[Block]:
+    """Return blocks of one user each."""
+    return [Block((i,), n) for i, n in enumerate(counts) if n]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,17 +239,21 @@ class Coins:
 
 
 def group_supremum(
-    crowd: GroupCrowd, counts: Sequence[int], eps: float, hopeless: float = 1.0
+    crowd: GroupCrowd,
+    counts: Sequence[int],
+    eps: float,
+    hopeless: float = 1.0,
+    enough: float = 0.0,
 ) -> float:
     """Return an upper bound of D(ε) over all datasets, with the victim's inputs in this order.
 
     `counts` are the numbers of other users of each group. The bound is 1 if nothing better can be
-    claimed, or if its estimate is above `hopeless`.
+    claimed, or if its estimate is above `hopeless`. Any bound that is at most `enough` will do.
     """
     eps = min(eps, LARGEST_EPS)
     u = Excess.of(crowd.crowd.a, crowd.crowd.b, eps, crowd.crowd.rel_err)
     alone = min(u.largest_gain, 1.0)
-    if not any(counts):
+    if not any(counts) or alone <= enough:
         return alone
     errors = OverflowError, ZeroDivisionError, np.linalg.LinAlgError
     with np.errstate(all="ignore"), contextlib.suppress(*errors):
@@ -223,14 +261,37 @@ def group_supremum(
         limit = math.log(hopeless) if hopeless < 1.0 else 0.0
         best: BlockBound | None = None
         for groups in _nested_groups(crowd, counts):
-            bound = _best_bound(crowd.only(groups), [counts[i] for i in groups], eps, u, limit)
+            few, few_counts = crowd.only(groups), [counts[i] for i in groups]
+            if enough > 0.0 and (value := _rough_bound(few, few_counts, eps, u)) <= enough:
+                return value
+            bound = _best_bound(few, few_counts, eps, u, limit)
             if bound is not None:
                 best, limit = bound, bound.aim.goal()
             if best is not None and best.aim.log_no_heads < best.aim.log_main + math.log(RARE):
                 break
         if best is not None:
-            return min(alone, best.value())
+            return min(alone, _value(best, eps, u))
     return alone
+
+
+def _rough_bound(crowd: GroupCrowd, counts: Sequence[int], eps: float, u: Excess) -> float:
+    """Return a bound that takes less time, and is larger by a factor of 3 to 10; inf if none is."""
+    blocks = single_users(counts)
+    weights = _best_weights(crowd, blocks, u)[0]
+    bound = _best_heads(crowd, counts, eps, u, 0.0, blocks, weights)
+    return math.inf if bound is None else bound.value(is_rough=True)
+
+
+def _value(bound: BlockBound, eps: float, u: Excess) -> float:
+    """Return a bound, or that without blocks of several users if it is far above its estimate."""
+    value = bound.value()
+    is_single = all(len(block.groups) == 1 for block in bound.blocks)
+    if is_single or value < MAX_SURPRISE * math.exp(bound.aim.goal()):
+        return value
+    blocks = single_users(bound.counts)
+    weights = _best_weights(bound.crowd, blocks, u)[0]
+    other = _best_heads(bound.crowd, bound.counts, eps, u, 0.0, blocks, weights)
+    return value if other is None else min(value, other.value())
 
 
 def _nested_groups(crowd: GroupCrowd, counts: Sequence[int]) -> Iterator[list[int]]:
@@ -248,8 +309,28 @@ def _best_bound(
     crowd: GroupCrowd, counts: Sequence[int], eps: float, u: Excess, limit: float
 ) -> BlockBound | None:
     """Return the bound whose estimate is the smallest; None if none is below e^`limit`."""
-    blocks = blocks_of(crowd, counts)
-    weights = _best_weights(crowd, blocks, u)
+    blocks = single_users(counts)
+    weights, variance = _best_weights(crowd, blocks, u)
+    if len(blocks) > 1:
+        larger_blocks = blocks_of(crowd, counts)
+        other_weights, least = _best_weights(crowd, larger_blocks, u)
+        if variance > least * (1.0 + SMALL_EXCESS):
+            bound = _best_heads(crowd, counts, eps, u, limit, larger_blocks, other_weights)
+            if bound is not None:
+                return bound
+    return _best_heads(crowd, counts, eps, u, limit, blocks, weights)
+
+
+def _best_heads(
+    crowd: GroupCrowd,
+    counts: Sequence[int],
+    eps: float,
+    u: Excess,
+    limit: float,
+    blocks: Sequence[Block],
+    weights: FloatArray,
+) -> BlockBound | None:
+    """Return the bound with the number of heads whose estimate is the smallest, below e^`limit`."""
     best: tuple[float, BlockBound | None] = limit, None
     mean_weight = float(weights @ np.asarray(counts)) / sum(counts)
     for heads in HEADS:
@@ -285,10 +366,12 @@ def _widest_inputs(crowd: GroupCrowd, u: Excess) -> list[int]:
     ]
 
 
-def _best_weights(crowd: GroupCrowd, blocks: Sequence[Block], u: Excess) -> FloatArray:
-    """Return the weights of groups for which the variance of the sum of all G is smallest.
+def _best_weights(
+    crowd: GroupCrowd, blocks: Sequence[Block], u: Excess
+) -> tuple[FloatArray, float]:
+    """Return the weights of groups for which the variance of the sum of all G is smallest, and it.
 
-    For each block it is a quadratic form of the weights.
+    For each block it is a quadratic form of the weights. It is that for one head on average.
     """
     inputs = _widest_inputs(crowd, u)
     size = len(inputs)
@@ -305,10 +388,10 @@ def _best_weights(crowd: GroupCrowd, blocks: Sequence[Block], u: Excess) -> Floa
         users[list(block.groups)] += block.number
     form += np.diag(np.where(users == 0.0, 1.0, 1e-12 * np.diag(form)))
     weights = np.linalg.solve(form, users)
-    largest = float(weights.max())
-    if not 0.0 < largest < math.inf:
-        return np.ones(size)
-    return np.clip(weights / largest, SMALLEST_WEIGHT, 1.0)
+    largest, heads = float(weights.max()), float(users @ weights)
+    if not (0.0 < largest < math.inf and heads > 0.0):
+        return np.ones(size), math.inf
+    return np.clip(weights / largest, SMALLEST_WEIGHT, 1.0), 1.0 / heads
 
 
 def _aim(
@@ -375,8 +458,8 @@ class BlockBound:
     coins: Coins
     aim: SupremumAim
 
-    def value(self) -> float:
-        """Return the bound, inf if round-off prevents any."""
+    def value(self, *, is_rough: bool = False) -> float:
+        """Return the bound, or a larger one if it may be rough; inf if round-off prevents any."""
         kinds = [[*self._terms(block)] for block in self.blocks]
         if any(term is None for terms in kinds for term in terms):
             return math.inf
@@ -385,7 +468,7 @@ class BlockBound:
         heads_left = math.fsum(
             n * min(x.one_head for x in row) for n, row in zip(counts, terms, strict=True)
         ) * (1.0 - 1e-12)
-        log_sum = _largest_log(terms, counts)
+        log_sum = _largest_log(terms, counts, is_rough=is_rough)
         if log_sum is None or not heads_left > 0.0:
             return math.inf
         unshared = max(self._unshared(law) for rows in self.crowd.laws for law in rows)
@@ -496,33 +579,39 @@ def _moment(law: Law, theta: float) -> tuple[float, float] | None:
     return max(low - slack, 0.0), high + slack
 
 
-def _largest_log(terms: Sequence[Sequence[BlockTerm]], counts: Sequence[int]) -> float | None:
+def _largest_log(
+    terms: Sequence[Sequence[BlockTerm]], counts: Sequence[int], *, is_rough: bool
+) -> float | None:
     """Return an upper bound of the largest log of the integral over all combinations of terms.
 
-    The answer is None if round-off prevents any.
+    Each kind of block has the largest |Q(z)| of all of its terms at every z. The answer is None if
+    round-off prevents any.
     """
-    rough: list[tuple[float, tuple[BlockTerm, ...]]] = []
-    for row in itertools.product(*terms):
-        parts = [x.rough for x in row]
-        log = _log_of(parts, counts)
-        if log is None:
+    parts = []
+    for row, number in zip(terms, counts, strict=True):
+        largest = _largest_of_kind(row, math.inf if is_rough else NEGLIGIBLE / number)
+        if largest is None:
             return None
-        rough.append((log, row))
-    largest = -math.inf
-    for log, row in sorted(rough, key=lambda pair: -pair[0]):
-        if log <= largest:
-            break
-        close = _log_of([x.close for x in row], counts)
+        parts.append((largest, number))
+    log = log_bound_of_parts(parts)
+    return log if log < math.inf else None
+
+
+def _largest_of_kind(terms: Sequence[BlockTerm], negligible: float) -> Integral | None:
+    """Return the integral of the largest |Q(z)| of some terms; None if round-off prevents any.
+
+    Those whose log Q(θ) is that far from the largest one are bounded by Q(θ).
+    """
+    rough = [x.rough for x in terms]
+    known = [x for x in rough if x is not None]
+    if len(known) < len(terms):
+        return None
+    log_mgf = max(x.log_mgf for x in known)
+    integrals = []
+    for term, part in zip(terms, known, strict=True):
+        is_negligible = part.log_mgf + part.largest_log_q - log_mgf < negligible
+        close = part if is_negligible else term.close
         if close is None:
             return None
-        largest = max(largest, min(close, log))
-    return largest
-
-
-def _log_of(parts: Sequence[Integral | None], counts: Sequence[int]) -> float | None:
-    """Return the log of an upper bound of an integral, None if round-off prevents any."""
-    usable = [x for x in parts if x is not None]
-    if len(usable) < len(parts):
-        return None
-    log = log_bound_of_parts(list(zip(usable, counts, strict=True)))
-    return log if log < math.inf else None
+        integrals.append(close)
+    return Integral.largest(integrals)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -603,6 +603,23 @@ class Integral:
         tail = math.exp(-0.5 * (eta * last) ** 2) / (math.pi * eta**2 * last**3)
         smoothed = 0.5 * (theta * eta) ** 2
         return Integral(exponent, k, k_err, log_q, decay, weight, tail, smoothed, largest_log_q)
+
+    @staticmethod
+    def largest(parts: Sequence[Integral]) -> Integral:
+        """Return the integral of the largest q(z_j) of several at each j; all have one aim."""
+        first, *_ = parts
+        log_mgf = max(part.log_mgf for part in parts)
+        shifts = [
+            part.log_mgf - log_mgf + 4.0 * U * (abs(part.log_mgf) + abs(log_mgf)) for part in parts
+        ]
+        pairs = list(zip(shifts, parts, strict=True))
+        return replace(
+            first,
+            log_mgf=log_mgf,
+            log_mgf_err=max(part.log_mgf_err for part in parts),
+            log_q=np.max([shift + part.log_q for shift, part in pairs], axis=0),
+            largest_log_q=max(shift + part.largest_log_q for shift, part in pairs),
+        )
 
     def log_bound(self, n: int) -> float:
         """Return an upper bound of the integral's logarithm for n draws, inf on failure."""

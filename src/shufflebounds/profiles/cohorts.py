@@ -38,7 +38,7 @@ class CohortSupremum(Supremum):
         """See `Profile`."""
         return np.zeros(self.n.shape)
 
-    def bound(self, eps: float, n: int, hopeless: float) -> float:
+    def bound(self, eps: float, n: int, hopeless: float, enough: float = 0.0) -> float:
         """See `Supremum`."""
         point = eps, n, hopeless
         if point not in self.known:

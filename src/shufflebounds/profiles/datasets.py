@@ -78,13 +78,18 @@ class Supremum(Profile):
         floor: float | FloatArray = 0.0,
     ) -> Ends:
         """See `Profile`; the lower ends are 0."""
-        targets = np.broadcast_to(target, eps.shape).tolist()
-        rows = zip(eps.tolist(), self.n.tolist(), targets, strict=True)
-        upper = np.array([self.bound(x, int(n), _hopeless(goal)) for x, n, goal in rows])
+        # Below the target it does not matter how far, as below the floor.
+        enough = np.fmax(floor, target)
+        targets, settled = (np.broadcast_to(x, eps.shape).tolist() for x in (target, enough))
+        rows = zip(eps.tolist(), self.n.tolist(), targets, settled, strict=True)
+        upper = np.array([self.bound(x, int(n), _hopeless(goal), low) for x, n, goal, low in rows])
         return Ends.of(np.zeros(upper.shape), upper, self.name)
 
-    def bound(self, eps: float, n: int, hopeless: float) -> float:
-        """Return an upper bound of D(ε) for n users, which is 1 if it is above `hopeless`."""
+    def bound(self, eps: float, n: int, hopeless: float, enough: float = 0.0) -> float:
+        """Return an upper bound of D(ε) for n users, which is 1 if it is above `hopeless`.
+
+        Any bound that is at most `enough` will do.
+        """
         return supremum(self.crowd, eps, n, hopeless, self.shared)
 
     def roots(

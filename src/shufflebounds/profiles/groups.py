@@ -27,6 +27,9 @@ from shufflebounds.profiles.root_search import LARGEST_EPS
 MAX_DATASETS = 12
 # The same over several rounds, where each of them is asked at a hundred ε.
 MAX_COMPOSED_DATASETS = 2
+# Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
+# If there are more, equal inputs are changed one by one.
+MAX_COMBINATIONS = 300
 # Most δ that are computed for a lower end.
 MAX_TRIALS = 60
 # Relative width of a lower end, as a share of the requested one.
@@ -59,13 +62,16 @@ class GroupSupremum(Supremum):
         """See `Profile`."""
         return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
 
-    def bound(self, eps: float, n: int, hopeless: float) -> float:
+    def bound(self, eps: float, n: int, hopeless: float, enough: float = 0.0) -> float:
         """See `Supremum`."""
         assert self.groups is not None
         point = eps, n, hopeless
-        if point not in self.known:
-            self.known[point] = group_supremum(self.groups, self.counts(n), eps, hopeless)
-        return self.known[point]
+        if point in self.known:
+            return self.known[point]
+        bound = group_supremum(self.groups, self.counts(n), eps, hopeless, enough)
+        if not bound <= enough:
+            self.known[point] = bound
+        return bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +203,13 @@ class GroupProfiles:
         """Return the D of promising pairs of datasets, each in both orders."""
         used = self.counts(int(self.n.max()))
         active = [i for i, count in enumerate(used) if count] or [0]
+        sizes = [used[i] for i in active]
         candidates = []
         for row in self.orders:
             assert row[0].groups is not None
             reduced = row[0].groups.only(active)
-            for inputs in reduced.combinations(range(len(active))):
-                dataset = reduced.dataset(inputs)
-                variance = _variance(dataset, [used[i] for i in active])
-                candidates.append((variance, dataset, row))
+            ranked = _widest_datasets(reduced, sizes)[:most]
+            candidates += [(width, dataset, row) for width, dataset in ranked]
         candidates.sort(key=lambda candidate: -candidate[0])
         return [self._pair(dataset, row, active) for _, dataset, row in candidates[:most]]
 
@@ -237,8 +242,47 @@ class GroupProfiles:
         )
 
 
-def _variance(dataset: GroupCrowd, counts: Sequence[int]) -> float:
+def _widest_datasets(crowd: GroupCrowd, counts: Sequence[int]) -> list[tuple[float, GroupCrowd]]:
+    """Return datasets in which each group has one input, by falling `_width`, with that."""
+    groups = range(len(counts))
+    if math.prod(len(rows) for rows in crowd.laws) <= MAX_COMBINATIONS:
+        listed = crowd.combinations(groups)
+        ranked = [(_width(crowd, x, counts), x) for x in listed]
+    else:
+        ranked = _climbed_inputs(crowd, counts)
+    ranked.sort(key=lambda pair: -pair[0])
+    return [(width, crowd.dataset(x)) for width, x in ranked]
+
+
+def _climbed_inputs(
+    crowd: GroupCrowd, counts: Sequence[int]
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Return inputs of the groups that are equal, or were changed one by one to be the widest."""
+    tried: dict[tuple[int, ...], float] = {}
+
+    def width(inputs: tuple[int, ...]) -> float:
+        if inputs not in tried:
+            tried[inputs] = _width(crowd, inputs, counts)
+        return tried[inputs]
+
+    kept: dict[tuple[int, ...], None] = {}
+    for first in range(min(len(rows) for rows in crowd.laws)):
+        inputs = (first,) * len(counts)
+        kept[inputs] = None
+        for i, rows in enumerate(crowd.laws):
+            choices = [(*inputs[:i], x, *inputs[i + 1 :]) for x in range(len(rows))]
+            inputs = max(choices, key=width)
+        kept[inputs] = None
+    best = max(kept, key=width)
+    for i, rows in enumerate(crowd.laws):
+        kept |= dict.fromkeys((*best[:i], x, *best[i + 1 :]) for x in range(len(rows)))
+    return [(width(x), x) for x in kept]
+
+
+def _width(crowd: GroupCrowd, inputs: Sequence[int], counts: Sequence[int]) -> float:
     """Return about how well the sum of all reports tells the victim's two inputs apart."""
-    mean = dataset.stand_in(counts)
+    weights = np.array([float(n) for n in counts]) + 1e-9
+    laws = [rows[x] for rows, x in zip(crowd.laws, inputs, strict=True)]
+    mean = np.average(laws, axis=0, weights=weights)
     with np.errstate(all="ignore"):
-        return float(np.nansum((mean.a - mean.b) ** 2 / mean.c))
+        return float(np.nansum((crowd.a - crowd.b) ** 2 / mean))

@@ -379,7 +379,8 @@ class Interval:
     datasets, and the order is the same in every round. Every dataset is bounded by both profiles of
     one of the ``orders``, if there are any: by the first in its own order, by the second in the
     other one, or the other way round. The ``mixed`` profile has lower ends of further datasets,
-    which are asked where `lower` and `upper` are more than its ``least_gap`` apart.
+    which are asked where `lower` and `upper` are more than its ``least_gap`` apart. If it
+    ``has_gap``, the ends of its profiles stay apart whatever width is requested.
     """
 
     lower: Profile
@@ -389,6 +390,7 @@ class Interval:
     is_of_one_curve: bool = False
     orders: tuple[tuple[Profile, Profile], ...] = ()
     mixed: Profile | None = None
+    has_gap: bool = False
 
     @property
     def is_exact(self) -> bool:

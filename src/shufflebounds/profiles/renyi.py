@@ -39,6 +39,7 @@ from shufflebounds.profiles.renyi_pairs import (
     divergences_of,
     log_curve,
 )
+from shufflebounds.profiles.rounds import dataset_pairs
 from shufflebounds.profiles.two_inputs import LargestOfTwoInputs
 
 # Largest number of datasets that are tried: half of them are the first in order, and the others
@@ -99,10 +100,20 @@ class Renyi:
         return self.uppers[0]
 
     @cached_property
+    def has_lower(self) -> bool:
+        """Whether the pairs of datasets are given by their decompositions.
+
+        If not, their divergences are estimates, and only 0 is a lower end.
+        """
+        pairs = dataset_pairs(self.interval.lower)
+        return not any(direction.has_gap for orders in pairs for direction in orders)
+
+    @cached_property
     def largest_loss(self) -> tuple[float, float]:
         """Bounds of the divergence of order ∞."""
         upper = min(pairs.largest_loss[1] for pairs in self.uppers)
-        return min(self.lower.largest_loss[0], upper), upper
+        lower = self.lower.largest_loss[0] if self.has_lower else 0.0
+        return min(lower, upper), upper
 
     @property
     def _upper_parts(self) -> Sequence[Profile]:
@@ -126,7 +137,8 @@ class Renyi:
             if bound is None:
                 break
             upper = np.minimum(upper, bound)
-        return RenyiEnds(np.minimum(lower[0], upper), upper, widths)
+        attained = lower[0] if self.has_lower else np.zeros(orders.shape)
+        return RenyiEnds(np.minimum(attained, upper), upper, widths)
 
     def _further_uppers(self, orders: FloatArray, rtol: float) -> Iterator[FloatArray]:
         """Yield upper ends by each further bound at orders, (O,)."""
@@ -155,12 +167,22 @@ def renyi_bounds(interval: Interval, orders: FloatArray, rtol: float) -> Bounds:
 
 def suprema_of(profile: Profile) -> Iterator[list[Any]]:
     """Yield the bounds of each crowd of a bound for all datasets: one, or one for each order."""
-    parts = profile.parts if isinstance(profile, Max) else [profile]
-    suprema = iter([part.parts[-1] if isinstance(part, Min) else part for part in parts])
+    suprema = iter([*_suprema(profile)])
     for supremum in suprema:
-        if not isinstance(supremum, Supremum):
-            raise TypeError(f"profile must be the largest of suprema, got {profile!r}")
         yield [supremum] if supremum.crowd.symmetric else [supremum, next(suprema)]
+
+
+def _suprema(profile: Profile) -> Iterator[Any]:
+    """Yield the bounds of a profile that is the largest of them, each beside cheaper bounds."""
+    if isinstance(profile, Max):
+        for part in profile.parts:
+            yield from _suprema(part)
+    elif isinstance(profile, Min):
+        yield from _suprema(profile.parts[-1])
+    elif isinstance(profile, Supremum):
+        yield profile
+    else:
+        raise TypeError(f"profile must be the largest of suprema, got {profile!r}")
 
 
 def all_datasets_upper(

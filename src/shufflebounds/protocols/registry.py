@@ -8,7 +8,7 @@ names them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -39,6 +39,7 @@ from shufflebounds.randomizers.description import (
 from shufflebounds.randomizers.joint import joint_of
 from shufflebounds.subjects.base import Subject
 from shufflebounds.subjects.cohort import Cohort
+from shufflebounds.subjects.groups import Groups
 from shufflebounds.subjects.observation import Observation, Words
 from shufflebounds.subjects.reports import Reports
 
@@ -76,6 +77,31 @@ class Entry:
         return seen.words
 
 
+def described_groups(
+    groups: Sequence[tuple[int, Description]], victim: int | None = None, n: int | None = None
+) -> Groups:
+    """Return groups of users with mechanisms of their own.
+
+    Parameters
+    ----------
+    groups
+        Pairs of the number of users of a group and the description of their mechanism.
+    victim
+        The number of the group that the bounds are about, from 1; None stands for all of them.
+    n
+        The number of users of all groups, who keep their shares; by default the sum.
+    """
+    named = Groups([(size, mechanism.randomizer(None)) for size, mechanism in groups], victim)
+    return named if n in (None, named.n) else named.scaled(n)
+
+
+def users_of_groups(
+    groups: Sequence[tuple[int, Description]], victim: int | None = None, n: int | None = None
+) -> int:
+    """Return the number of users of `described_groups`."""
+    return sum(size for size, _ in groups) if n is None else n
+
+
 PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
     {
         "any": Entry(AnyMechanism, "any mechanism", needs=("eps0",)),
@@ -95,6 +121,7 @@ PROTOCOLS: Mapping[str, Entry] = MappingProxyType(
         "coordinate_sums": Entry(coordinate_sums, "sums of noisy bits", needs=("eps0",)),
         "decision_trees": Entry(DecisionTrees, "decision trees", needs=("messages",)),
         "dump": Entry(Dump, "dummy points"),
+        "groups": Entry(described_groups, "groups", needs=("n",), users=users_of_groups),
         "hierarchical_histogram": Entry(
             HierarchicalHistogram, "hierarchical histogram", needs=("eps0",)
         ),
@@ -326,12 +353,123 @@ class ProtocolDescription(NamedDescription):
         parameters = ", ".join(f"{name} = {value}" for name, value in self.parameters)
         return f"{self._entry.label} ({parameters})" if parameters else self._entry.label
 
+    @property
+    def title(self) -> str:
+        """What is sent, without the parameters; in titles."""
+        return self._entry.label
+
     def _arguments(self, setting: Setting) -> dict[str, Any]:
         """Return the arguments of the function that makes the protocol."""
-        return dict(self.parameters) | {name: setting.require(name) for name in self.needs}
+        settings = {
+            name: getattr(setting, name) if name in self.gives else setting.require(name)
+            for name in self.needs
+        }
+        return dict(self.parameters) | settings
 
 
-SentDescription: TypeAlias = ReportDescription | ProtocolDescription
+@dataclass(frozen=True)
+class GroupsDescription(ProtocolDescription):
+    """Groups of users with mechanisms of their own, who share a shuffler.
+
+    Its parameters are ``groups``, pairs of a number of users and a description, and ``victim``.
+    """
+
+    @staticmethod
+    def parse(content: Mapping[str, Any]) -> GroupsDescription:
+        """Return the description in a mapping with ``groups``, each with ``users`` and a mechanism.
+
+        Raises ValueError, which names the key, for any other mapping.
+        """
+        arguments = {key: value for key, value in content.items() if key != "type"}
+        require_keys("", "groups", arguments, ["groups", "victim"], ["victim"])
+        listed = arguments["groups"]
+        if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+            raise ValueError(f"groups must be a list of groups that is not empty, got {listed!r}")
+        groups = tuple(_parse_group(f"groups[{i}]", group) for i, group in enumerate(listed))
+        return GroupsDescription("groups", tuple({**arguments, "groups": groups}.items()))
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Paths of the files that the mechanisms are read from."""
+        return tuple(file for _, mechanism in self.groups for file in mechanism.files)
+
+    @property
+    def groups(self) -> tuple[tuple[int, Description], ...]:
+        """The numbers of users and the mechanisms."""
+        groups: tuple[tuple[int, Description], ...] = dict(self.parameters)["groups"]
+        return groups
+
+    def plain(self) -> dict[str, Any]:
+        """See `NamedDescription`."""
+        groups = [{"users": size, "mechanism": x.plain()} for size, x in self.groups]
+        return {**super().plain(), "groups": groups}
+
+    def label(self, setting: Setting) -> str:
+        """See `ProtocolDescription`."""
+        return self.protocol(setting).label
+
+    @property
+    def title(self) -> str:
+        """See `ProtocolDescription`."""
+        return self.label(Setting())
+
+    def __str__(self) -> str:
+        return ", ".join(f"{size} users of {mechanism}" for size, mechanism in self.groups)
+
+
+def _parse_group(place: str, group: object) -> tuple[int, Description]:
+    """Return the number of users and the mechanism of a group at a place of a description."""
+    if not isinstance(group, Mapping):
+        raise ValueError(f"{place} must be a mapping with users and mechanism, got {group!r}")
+    require_keys(f"{place}.", "a group", group, ["users", "mechanism"])
+    size = validation.whole(f"{place}.users", group["users"], 1, validation.MAX_USERS)
+    mechanism = description.parse(group["mechanism"])
+    if not mechanism.has_own_eps0:
+        raise ValueError(f"{place}.mechanism must have an eps0 of its own, got {mechanism}")
+    return size, mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectDescription:
+    """What users send, given as an object of Python."""
+
+    instance: Subject
+    needs: ClassVar[tuple[str, ...]] = ()
+    gives: ClassVar[frozenset[str]] = frozenset()
+    files: ClassVar[tuple[str, ...]] = ()
+    k_joint: ClassVar[int] = 1
+
+    @property
+    def type(self) -> str:
+        """The name of its class."""
+        return type(self.instance).__name__
+
+    @property
+    def mechanism(self) -> SubjectDescription:
+        """Itself, whose ``str`` is the name in tables."""
+        return self
+
+    def protocol(self, setting: Setting, distance: int | None = None) -> Subject:
+        """Return the subject."""
+        return self.instance
+
+    def completed(self, setting: Setting) -> Setting:
+        """Return the setting."""
+        return setting
+
+    def plain(self) -> dict[str, Any]:
+        """Return a mapping that identifies the subject: its ``repr``."""
+        return {"type": self.type, "is": repr(self.instance)}
+
+    def label(self, setting: Setting) -> str:
+        """Return its name in figures."""
+        return self.instance.label
+
+    def __str__(self) -> str:
+        return self.instance.label
+
+
+SentDescription: TypeAlias = ReportDescription | ProtocolDescription | SubjectDescription
 
 
 def parse_sent(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
@@ -343,6 +481,8 @@ def parse_sent(content: Mapping[str, Any], k_joint: int = 1) -> SentDescription:
     if isinstance(content, Mapping) and content.get("type") in PROTOCOLS:
         if k_joint != 1:
             raise ValueError(f"k_joint must be 1 for the protocol {content['type']}, got {k_joint}")
+        if content["type"] == "groups":
+            return GroupsDescription.parse(content)
         parameters = ((key, value) for key, value in content.items() if key != "type")
         return ProtocolDescription(content["type"], tuple(parameters))
     if isinstance(content, Mapping) and content.get("type") == COHORT:

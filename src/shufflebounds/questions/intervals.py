@@ -128,7 +128,7 @@ def interval_of(
     if view is View.BLANKET:
         # Both ends are about the blankets, which are not hidden by further messages.
         rows = [[x._replace(lower_draws=None) for x in row] for row in rows]
-    if view is View.LOWER and not all(_has_datasets(x) for row in rows for x in row):
+    if view is View.LOWER and not all(has_datasets(x) for row in rows for x in row):
         raise ValueError(f"no pair of datasets is known for a lower bound of {subject.label}")
     if _are_single(rows):
         if len({id(row[0].source) for row in rows}) == 1:
@@ -137,8 +137,8 @@ def interval_of(
     return interval_of_rounds([repeated(row, view, rtol=rtol) for row in rows])
 
 
-def _has_datasets(shuffle: Shuffle) -> bool:
-    """Return whether pairs of datasets are known."""
+def has_datasets(shuffle: Shuffle) -> bool:
+    """Return whether pairs of datasets are known of a shuffle."""
     return bool(shuffle.dataset_pairs) or shuffle.source.has_datasets
 
 
@@ -191,7 +191,9 @@ def _own_interval(
     if view in COVERING:
         return None
     own = source.own_interval(n, is_best=view in COSTLY, is_composed=is_composed)
-    return own if own is None or view is not View.LOWER else Interval(own.lower, own.lower)
+    if own is None or view is not View.LOWER:
+        return own
+    return Interval(own.lower, own.lower, has_gap=True)
 
 
 def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
@@ -445,5 +447,7 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
 
 def has_affordable_suprema(shuffle: Shuffle) -> bool:
     """Return whether the bound for all datasets is composed over several rounds."""
+    if shuffle.source.has_own_interval:
+        return True
     n = np.array([float(shuffle.draws)])
     return affordable_suprema(shuffle.source, n, share_aims=False) is not None

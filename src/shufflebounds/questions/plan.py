@@ -162,7 +162,8 @@ class Plan:
             # Both quantities fall.
             ends = replace(ends, lower=enclose(interval, quantity, right, goal).lower)
         ends = self._within_eps0(ends, quantity, left)
-        is_promised = interval.is_exact or (rtol is not None and interval.is_of_one_curve)
+        is_promised = interval.is_exact and not interval.has_gap
+        is_promised |= rtol is not None and interval.is_of_one_curve
         is_promised |= rtol is not None and self.has_several_rounds(counts[0])
         certain_end = interval.upper.end - interval.upper.end_err
         return self._judged(ends, quantity, left, counts, goal, is_promised, certain_end)

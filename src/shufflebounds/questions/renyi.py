@@ -73,15 +73,19 @@ class RoundDivergences:
         """Return those of so many times all rounds."""
         return RoundDivergences([(part, times * rounds) for part, times in self.parts])
 
-    def bounds(self, orders: FloatArray, rtol: float) -> SummedEnds:
-        """Return ends of the sum at orders, (O,).
+    @property
+    def has_lower(self) -> bool:
+        """Whether a lower end other than 0 is known.
 
-        The divergences of several kinds of shuffles may be largest in different directions: then
-        no lower end is known.
+        The divergences of several kinds of shuffles may be largest in different directions.
         """
+        return len(self.parts) == 1 and self.parts[0][0].has_lower
+
+    def bounds(self, orders: FloatArray, rtol: float) -> SummedEnds:
+        """Return ends of the sum at orders, (O,)."""
         rows = [(*part.bounds(orders, rtol), times) for part, times in self.parts]
         low = self.scaled([(x[0], x[3]) for x in rows], -1.0)
-        low = low if len(self.parts) == 1 else np.zeros(orders.shape)
+        low = low if self.has_lower else np.zeros(orders.shape)
         return SummedEnds(
             low,
             self.scaled([(x[1], x[3]) for x in rows], 1.0),
@@ -100,7 +104,7 @@ class RoundDivergences:
             float(self.scaled([(np.array([x[i]]), times) for x, times in rows], side)[0])
             for i, side in ((0, -1.0), (1, 1.0))
         )
-        return (low if len(rows) == 1 else 0.0), high
+        return (low if self.has_lower else 0.0), high
 
     @staticmethod
     def scaled(rows: Sequence[tuple[FloatArray, int]], side: float) -> FloatArray:
@@ -344,7 +348,7 @@ def _mechanism_epsilon(divergences: RoundDivergences, delta: float, goal: float)
     lower, upper = 0.0, divergences.largest_loss[1]
     with enclosed_so_far(lambda: Enclosure(min(lower, upper), upper)):
         by_datasets, order = converted(divergences, delta, goal, of("lower"))
-        lower = by_datasets.lower if len(divergences.parts) == 1 else 0.0
+        lower = by_datasets.lower if divergences.has_lower else 0.0
         orders = 1.0 + (order - 1.0) * np.array(ORDER_RATIOS)
         orders = np.clip(orders, SMALLEST_ORDER, LARGEST_ORDER)
         suprema = divergences.of_upper(lambda part: part.bounds(orders, goal).upper)

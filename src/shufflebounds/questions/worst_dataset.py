@@ -125,7 +125,10 @@ def worst_dataset(
 def _matrix(randomizer: Randomizer) -> FloatArray:
     """Return the matrix of a randomizer; raise ValueError if it has none."""
     if not isinstance(randomizer, Randomizer) or not hasattr(randomizer, "matrix"):
-        raise ValueError(f"randomizer must have a matrix() to enumerate, got {randomizer!r}")
+        raise ValueError(
+            "randomizer must have a matrix() to enumerate, and be that of all users, "
+            f"got {randomizer!r}"
+        )
     rows: FloatArray = np.asarray(randomizer.matrix(), dtype=np.float64)
     return rows
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shufflebounds.core.groups import GroupCrowd
+from shufflebounds.core.groups import MAX_BLOCK_USERS, GroupCrowd
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
 from shufflebounds.randomizers.base import POWER_ERR, Randomizer
 from shufflebounds.randomizers.matrix import as_matrix
 
-# Largest number of pairs of the victim's inputs, times combinations of inputs of all groups, times
+# Largest number of pairs of the victim's inputs, times combinations of inputs of a block, times
 # outputs of matrices for which the bound for all datasets is computed.
 MAX_MATRIX_SIZE = 10**6
 # Largest relative change of masses that makes those equal that differ by rounding.
@@ -55,13 +55,16 @@ def group_crowds(randomizers: Sequence[Randomizer], victim: int) -> tuple[GroupC
 
 
 def _crowd_of_values(randomizers: Sequence[Randomizer], victim: int) -> GroupCrowd | None:
-    """Return the crowd of values that may change places: x₁⁰, x₁¹ and one more for each group."""
-    tables = [r.value_laws(2 + len(randomizers)) for r in randomizers]
+    """Return the crowd of values that may change places.
+
+    They are x₁⁰, x₁¹, and one more for each user of a block.
+    """
+    tables = [r.value_laws(2 + min(len(randomizers), MAX_BLOCK_USERS)) for r in randomizers]
     laws = [rows for rows, _ in tables]
     used = np.vstack(laws).any(axis=0)
     if (np.vstack(laws)[:, used] < SMALLEST_MASS).any():
         return None
-    names = ("x0", "x1", *(f"x{i}" for i in range(2, len(laws[0]))))
+    names = ("x0", "x1", "third", "fourth", "fifth")
     return _united(
         [rows[:, used] for rows in laws],
         [sure[used] for _, sure in tables],
@@ -74,14 +77,17 @@ def _crowd_of_values(randomizers: Sequence[Randomizer], victim: int) -> GroupCro
 
 
 def _crowds_of_matrices(randomizers: Sequence[Randomizer], victim: int) -> tuple[GroupCrowd, ...]:
-    """Return the crowds of all pairs of rows of the victim's matrix that are not alike."""
+    """Return the crowds of all pairs of rows of the victim's matrix.
+
+    Of those that are alike, one is kept, unless blocks do not have users of all groups.
+    """
     matrices = [as_matrix(r) for r in randomizers]
     used = np.vstack([x.divided_rows for x in matrices]).any(axis=0)
     laws = [x.divided_rows[:, used] for x in matrices]
     errors = [x.divided_err for x in matrices]
     count = len(laws[victim])
-    size = count * (count - 1) // 2 * int(used.sum()) * int(np.prod([len(x) for x in laws]))
-    if size > MAX_MATRIX_SIZE:
+    largest = sorted(len(x) for x in laws)[-MAX_BLOCK_USERS:]
+    if count * (count - 1) // 2 * int(used.sum()) * int(np.prod(largest)) > MAX_MATRIX_SIZE:
         return ()
     distinct: dict[frozenset[bytes], GroupCrowd] = {}
     names = [str(x) for x in range(max(len(x) for x in laws))]
@@ -90,11 +96,18 @@ def _crowds_of_matrices(randomizers: Sequence[Randomizer], victim: int) -> tuple
         crowd = _united(laws, sure, errors, names, victim, pair, symmetric=False)
         if (crowd.a == crowd.b).all():
             continue
+        if len(laws) > MAX_BLOCK_USERS:
+            distinct[frozenset([str(pair).encode()])] = replace(crowd, pair=_pair_name(pair))
+            continue
         kinds, swapped = crowd.kinds(), crowd.swap().kinds()
         if kinds not in distinct and swapped not in distinct:
-            name = f"{pair[0]} against {pair[1]}"
-            distinct[kinds] = replace(crowd, symmetric=kinds == swapped, pair=name)
+            distinct[kinds] = replace(crowd, symmetric=kinds == swapped, pair=_pair_name(pair))
     return tuple(distinct.values())
+
+
+def _pair_name(pair: tuple[int, int]) -> str:
+    """Return the name of two inputs of the victim."""
+    return f"{pair[0]} against {pair[1]}"
 
 
 def _united(

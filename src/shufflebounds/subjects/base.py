@@ -67,10 +67,15 @@ class Source:
 
     ``eps0`` is ε₀ of the message (natural log), None if there is none. Sources with one ``key`` are
     equal. ``relative_work`` compares the work of the bound for all datasets with the usual one.
+
+    A source ``has_own_interval`` if its bounds do not follow from decompositions, and
+    ``is_of_one_mechanism`` if all users have the same one, as bounds by ε₀ alone assume.
     """
 
     key: Hashable
     relative_work: float = 1.0
+    has_own_interval: ClassVar[bool] = False
+    is_of_one_mechanism: ClassVar[bool] = True
     eps0: float | None = None
     blankets: Mapping[str, Decomposition]
     datasets: Mapping[str, Decomposition]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +28,21 @@ from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.group_laws import group_crowds, require_one_form
 from shufflebounds.subjects.base import ANY_AIM, Aim, PairName, Shuffle, Source, Subject
+from shufflebounds.subjects.observation import REPORTS, Observation
 from shufflebounds.subjects.reports import proven_eps0
+
+# What the observer sees of groups, and the theorems of their bounds.
+REPORTS_OF_GROUPS = REPORTS._replace(
+    page="docs/proofs/personal-epsilon.md",
+    sources=MappingProxyType(
+        {
+            "best": "docs/proofs/personal-epsilon.md, Theorem P",
+            "blanket": "docs/proofs/variation-ratio.md; the blanket is what the users of all "
+            "groups are sure to send",
+            "lower": "docs/proofs/personal-epsilon.md, section 4: a test of two datasets",
+        }
+    ),
+)
 
 # Returns how many users of each group report, for n users of all groups and a victim of a group.
 Sizes = Callable[[int, int], tuple[int, ...]]
@@ -89,7 +105,8 @@ class GroupSource(Source):
     """
 
     is_given = False
-    has_datasets = True
+    has_datasets = has_own_interval = True
+    is_of_one_mechanism = False
     relative_work = 4.0
     datasets: Mapping[str, Decomposition] = {}
 
@@ -110,6 +127,10 @@ class GroupSource(Source):
     def key(self) -> Hashable:  # type: ignore[override]
         """See `Source`."""
         return self.randomizers, self.sizes, self.lower_sizes, self.victims
+
+    def require_eps0(self, bound: str) -> float:
+        """Raise ValueError, since bounds by ε₀ alone hold if all users share one mechanism."""
+        raise ValueError(f"{bound} needs one mechanism of all users, got groups with their own")
 
     def users(self, draws: int) -> int:
         """See `Source`."""
@@ -167,6 +188,12 @@ class GroupSource(Source):
         return Interval(Max(lower, is_selective=True), upper)
 
 
+def _label(randomizer: Randomizer) -> str:
+    """Return the name of a mechanism with its ε₀."""
+    eps0 = proven_eps0(randomizer)
+    return randomizer.label if eps0 is None else f"{randomizer.label} (eps0 = {eps0:.6g})"
+
+
 def _others(sizes: Sizes, victim: int) -> Counts:
     """Return the function that returns the numbers of other users of a victim of a group."""
 
@@ -206,6 +233,7 @@ class Groups(Subject):
 
     groups: Sequence[tuple[int, Randomizer]]
     victim: int | None = None
+    seen: ClassVar[Observation] = REPORTS_OF_GROUPS
 
     def __post_init__(self) -> None:
         listed = validation.pairs("groups", self.groups, "(number of users, randomizer)")
@@ -243,16 +271,51 @@ class Groups(Subject):
     @property
     def label(self) -> str:
         """The groups."""
-        return ", ".join(f"{n} users of {r.label}" for n, r in self.groups)
+        return ", ".join(f"{n} users of {_label(r)}" for n, r in self.groups)
 
     @property
     def covered(self) -> str:
         """See `Subject`."""
         return "" if self.victim is None else f"members of group {self.victim}"
 
+    @property
+    def caveat(self) -> str:
+        """See `Subject`."""
+        return "Groups must not depend on inputs: which users are members of a group is public."
+
     def members(self) -> tuple[Groups, ...]:
         """Return for each group the subject whose bounds hold for its members only."""
         return tuple(replace(self, victim=i) for i in range(1, len(self.groups) + 1))
+
+    def scaled(self, n: int) -> Groups:
+        """Return groups of n users in all who have the same shares of them, up to rounding.
+
+        Parameters
+        ----------
+        n
+            The number of users of all groups.
+
+        Returns
+        -------
+        Groups
+            The groups. Their sizes are shares of n, rounded up or down.
+
+        Raises
+        ------
+        ValueError
+            If a group has no user.
+        """
+        total = self.n
+        sizes = [n * size // total for size, _ in self.groups]
+        # The largest remainders are rounded up.
+        remainders = [n * size % total for size, _ in self.groups]
+        for i in sorted(range(len(sizes)), key=lambda i: -remainders[i])[: n - sum(sizes)]:
+            sizes[i] += 1
+        if 0 in sizes:
+            raise ValueError(
+                f"n must be large enough for a user of group {sizes.index(0) + 1}, got {n}"
+            )
+        return replace(self, groups=tuple(zip(sizes, self.randomizers, strict=True)))
 
     @cached_property
     def source(self) -> GroupSource:

@@ -77,7 +77,7 @@ def test_one_round_and_all_users_need_no_such_note():
 def test_parts_of_a_parallel_are_drawn_for_each_report():
     explained = words(succeed("epsilon", *PARALLEL, *asked("epsilon"), "--explain").stdout)
     assert PARTS in explained
-    assert "ask about each group by itself" in explained
+    assert "name each by --group in place of parallel" in explained
     assert PARTS_AGAIN not in explained
     printed = words(succeed("epsilon", *PARALLEL, *asked("epsilon"), "--rounds", "2").stdout)
     assert PARTS_AGAIN in printed

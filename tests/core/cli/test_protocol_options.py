@@ -146,6 +146,7 @@ def test_every_protocol_that_is_offered_says_what_its_options_mean():
         "balls_into_bins_designed",
         "calibrated",
         "cheu_zhilyaev_designed",
+        "groups",
     }
 
 

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 import shufflebounds as sb
+from shufflebounds.core.work import budget
 
 HALVES = sb.Groups([(2000, sb.KRR(10, 0.5)), (2000, sb.KRR(10, 2.0))])
 
@@ -95,3 +98,60 @@ def test_several_deltas():
     found = sb.epsilon(HALVES, n=4000, delta=[1e-8, 1e-6, 1e-4])
     assert np.all(np.diff(found.upper) < 0.0)
     assert found.upper[1] == pytest.approx(sb.epsilon(HALVES, n=4000, delta=1e-6).upper, rel=1e-3)
+
+
+def test_the_mean_law_is_not_a_lower_bound_of_renyi_divergences():
+    ends = sb.renyi(HALVES, n=4000, order=[2.0, 8.0])
+    assert (ends.lower == 0.0).all()
+    assert (ends.upper < 2.0).all()
+    assert sb.renyi_epsilon(HALVES, n=4000, delta=1e-6).lower == 0.0
+
+
+# From a separate program in floats: the largest D of equal inputs in each group, by convolution in
+# two dimensions, and Theorem P.
+@pytest.mark.parametrize(
+    ("mechanisms", "lower", "upper"),
+    [
+        ((sb.KRR(10, 0.5), sb.KRR(10, 2.0)), (0.0094359, 0.0702135), (0.0094385, 0.0702262)),
+        ((sb.BLH(0.5), sb.BLH(2.0)), (0.0128602, 0.0438959), (0.0129133, 0.0440470)),
+    ],
+)
+def test_half_at_half_and_half_at_two(mechanisms, lower, upper):
+    groups = sb.Groups([(5000, x) for x in mechanisms])
+    for members, low, high in zip(groups.members(), lower, upper, strict=True):
+        ends = sb.epsilon(members, n=10_000, delta=1e-6)
+        assert low * (1.0 - 1e-4) <= ends.upper <= high * 1.001
+        assert low * (1.0 - 1e-4) <= ends.lower <= high
+
+
+def formula_of_chen_cao_and_ge(budgets, delta):
+    """ε at δ of their μ-GDP, μ² = 2/(Σ 1/(1 + e^ε₀) − max)."""
+    terms = 1.0 / (1.0 + np.exp(budgets))
+    mu = np.sqrt(2.0 / (terms.sum() - terms.max()))
+
+    def excess(eps):
+        return norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta
+
+    return brentq(excess, 0.0, 10.0)
+
+
+@pytest.mark.parametrize(("k", "eps0", "least"), [(1000, 8.0, 1.6), (100, 4.0, 0.18)])
+def test_the_formula_of_chen_cao_and_ge_is_not_a_bound(k, eps0, least):
+    formula = formula_of_chen_cao_and_ge(np.array([eps0, *[0.5] * 9999]), 1e-6)
+    assert formula == pytest.approx(0.0825, rel=1e-3)
+    groups = sb.Groups([(1, sb.KRR(k, eps0)), (9999, sb.KRR(k, 0.5))], victim=1)
+    assert sb.epsilon(groups, n=10_000, delta=1e-6).lower > least
+
+
+@pytest.mark.parametrize(("mechanism", "limit"), [(lambda x: sb.KRR(10, x), 5e-4), (sb.BLH, 6e-3)])
+def test_a_dozen_groups_are_no_burden(mechanism, limit):
+    groups = sb.Groups([(1000, mechanism(x)) for x in np.linspace(0.5, 3.0, 12)], victim=12)
+    with budget(4e9):
+        ends = sb.epsilon(groups, n=12_000, delta=1e-6)
+    assert ends.upper < (1.0 + limit) * ends.lower
+
+
+def test_three_groups_of_hashes_are_nearly_tight():
+    groups = sb.Groups([(4000, sb.BLH(x)) for x in (0.5, 1.0, 2.0)], victim=1)
+    ends = sb.epsilon(groups, n=12_000, delta=1e-6)
+    assert ends.upper < 1.005 * ends.lower

@@ -132,10 +132,11 @@ def _check_parameters(entry: PaperEntry, mechanism: Mapping[str, Any]) -> None:
     if parsed.needs == ("eps0",):
         for eps0 in levels or [1.0]:
             parsed.protocol(Setting(eps0=eps0))
-    for key, value in mechanism.items():
-        # Protocols assume that their parameters can be compared and hashed.
-        if mechanism["type"] in registry.PROTOCOLS and isinstance(value, Mapping | list):
-            raise ValueError(f"{key} is {quote(value)}; it must be a number or text")
+    if isinstance(parsed, registry.ProtocolDescription):
+        for key, value in parsed.parameters:
+            # Protocols assume that their parameters can be compared and hashed.
+            if isinstance(value, Mapping | list):
+                raise ValueError(f"{key} is {quote(value)}; it must be a number or text")
     for file in parsed.files:
         if set("{}") & set(file):
             raise ValueError(
