@@ -164,6 +164,15 @@ def check_parts(
     return parts, tuple(alike[part] for part in parts)
 
 
+def has_proven_pairs(part: object) -> bool:
+    """Return whether docs/ proves that the blankets of a randomizer have the largest E φ(G).
+
+    This is for all convex φ and all ε, so that it holds for a sample of the reports, too.
+    """
+    is_proven = vars(type(part)).get("pairs_are_proven", False)
+    return isinstance(part, Randomizer) and bool(is_proven)
+
+
 def missing_property(part: Randomizer) -> str:
     """Return the property that the part must have for compositions to use its blanket alone.
 

@@ -81,21 +81,32 @@ class Hybrid(MatchingRandomizer):
         matched = piecewise * Piecewise(self.eps0)._share + duchi / 2
         return 1 - inputs * matched / (piecewise + duchi)
 
-    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the laws of −1, 1 and 0, and the blanket.
+    @property
+    def _third(self) -> float:
+        """The largest number whose Piecewise reports match neither −1 nor 1; 0 if there is none.
 
-        Reports of Duchi's mechanism for 0 are those of −1 or 1, with equal chances.
+        Reports of Piecewise for all such numbers tell as much as those for 0. Reports of Duchi's
+        mechanism match −1 the least often for this one.
+        """
+        return max((1.0 - 1e-12) * (1.0 - 2.0 * math.exp(-self.eps0 / 2.0)), 0.0)
+
+    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the laws of −1, 1 and `_third`, and the blanket.
+
+        Reports of Duchi's mechanism for a number between −1 and 1 are those of −1 or 1.
         """
         share = self.share or 0.0
         rows, sure = Piecewise(self.eps0)._rows()
         ends = Duchi(self.eps0).matrix()
-        both = np.hstack([share * rows, (1.0 - share) * np.vstack([ends, ends.mean(axis=0)])])
+        chance = 0.5 * (1.0 + self._third)
+        third = (1.0 - chance) * ends[0] + chance * ends[1]
+        both = np.hstack([share * rows, (1.0 - share) * np.vstack([ends, third])])
         blanket = np.append(share * sure, (1.0 - share) * ends.min(axis=0))
         used = both.any(axis=0)
         return both[:, used], blanket[used]
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """Return the pairs of a victim with −1 or 1 among others with 0, or with 1."""
+        """Return the pairs of a victim with −1 or 1 among others with `_third`, or with 1."""
         (first, second, middle), _ = self._rows()
         laws = {"third": middle, "x1": second}
         return {

@@ -816,7 +816,7 @@ epsilon ALONE --protocol binary_sum --eps0 1:
 epsilon ALONE --protocol hierarchical_histogram --domain-size 8: missing option '--eps0'
 epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
     give one mechanism or protocol, got krr and binary_sum
-epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint and --rate must be left out
+epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint, --rate and --cohort must be left out
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
     flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:

@@ -146,3 +146,18 @@ def test_more_hashes_than_a_crowd_lists():
 def test_mistakes(make, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         make()
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.7])
+def test_samples_cover_every_hash_function(rate):
+    """Pairs of values that share hashes have no larger ε if reports are sampled."""
+    mechanism = sb.BloomRAPPOR(2.0, h=2, noise=0.25)
+    r = math.exp(mechanism.eps0 / 2)
+    sampled = sb.epsilon(sb.Subsampled(mechanism, rate), n=200, delta=1e-4)
+    for positions in ([({0, 1},), ({1, 2},), ({0},)], [({0, 1},), ({2, 3},), ({0, 2},)]):
+        matrix = sb.MatrixRandomizer(filter_matrix(positions, 4, r, 0.25))
+        exact = sb.epsilon(sb.Subsampled(matrix, rate), n=200, delta=1e-4)
+        assert exact.lower <= sampled.upper
+    assert sampled.relative_width < 0.05
+    with pytest.raises(ValueError, match="parts must have inputs any two of which are alike"):
+        sb.Joint([sb.Subsampled(mechanism, rate)] * 2)
