@@ -63,7 +63,7 @@ class Direction(Profile):
     @cached_property
     def limits(self) -> FloatArray:
         """See `Profile`."""
-        return np.array([delta_limit(self.decomposition, int(n)) for n in self.n.tolist()])
+        return delta_limits(self.decomposition, self.n)
 
     def at(self, rows: Any) -> Direction:
         """See `Profile`."""
@@ -161,16 +161,18 @@ def largest_loss(decomposition: Decomposition) -> tuple[float, float]:
     return loss, 2.1 * decomposition.rel_err + 8.0 * U * (1.0 + loss)
 
 
-def delta_limit(decomposition: Decomposition, n: int) -> float:
-    """Return a lower bound of D at every ε for n users, from outputs with b = 0."""
+def delta_limits(decomposition: Decomposition, n: FloatArray) -> FloatArray:
+    """Return lower bounds of D at every ε for numbers of users, from outputs with b = 0."""
     a, b, c = decomposition.a, decomposition.b, decomposition.c
     reveals, err = b == 0.0, decomposition.rel_err
     if not reveals.any():
-        return 0.0
+        return np.zeros(n.shape)
     visible = float(a[reveals & (c == 0.0)].sum())
     hidden = float(a[reveals & (c > 0.0)].sum())
     outside_mass = math.fsum([1.0, *(-c[~reveals]).tolist()])
     outside_mass -= (err + 8.0 * U) * (1.0 - outside_mass) + 8.0 * U * outside_mass
     if hidden > 0.0 and outside_mass > 0.0:
-        visible += hidden * math.exp((n - 1) * math.log(outside_mass) * (1.0 + 1e-12))
-    return visible * (1.0 - 1e-9 - err)
+        hiding = np.exp((n - 1.0) * math.log(outside_mass) * (1.0 + 1e-12))
+    else:
+        hiding = np.zeros(n.shape)
+    return np.asarray((visible + hidden * hiding) * (1.0 - 1e-9 - err))

@@ -8,7 +8,7 @@ of steps among which it hides. Proofs: docs/proofs/random-allocation.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -39,12 +39,17 @@ MAX_NOISE = 1000.0
 MAX_REACH = 36.0
 # Width of cells in standard deviations. The ends of ε differ by about 1e-4. Speed and width only.
 CELL_WIDTH = 0.02
-# The same for lower ends alone.
+# The same for lower ends of one epoch alone.
 WIDE_CELLS = 0.05
+# The same for lower ends of several epochs, whose curve is evaluated at many ε. Half of this width
+# takes three times as long, and the work budget ends before some answers.
+WIDEST_CELLS = 0.1
 # Distance from all means beyond which cells grow. Speed and width only.
 DENSE_REACH = 8.0
 # Number of these cells at either side. Speed and width only.
 FAR_CELLS = 60
+# The same for lower ends of several epochs.
+FEWEST_FAR_CELLS = 20
 # Share of δ by which an example of Poisson sampling may join more steps than are counted.
 RARE_SHARE = 0.01
 
@@ -333,20 +338,32 @@ class ShuffledBatches(Training):
         "claim is what holds if the order is known, since nothing better is proven."
     )
 
-    @cached_property
-    def _source(self) -> GivenSource:
-        """What a step of the example tells if it is known, and the steps of an epoch if not."""
+    def _source(self, width: float, far_cells: int) -> GivenSource:
+        """Return what a step of the example tells if it is known, and those of an epoch if not."""
         means, sigma = self.means[self.relation], self.noise_multiplier
-        z = cells(sigma, means, WIDE_CELLS)
+        z = cells(sigma, means, width, far_cells)
         shift = (means[0] - means[1]) / sigma
         known = gaussian_pair(1.0 / shift, known_losses(shift), self.relation)
-        return GivenSource(
-            {"": known}, {"": shifted_laws(sigma, z, means, self.relation)}, key=self
-        )
+        pair = shifted_laws(sigma, z, means, self.relation)
+        return GivenSource({"": known}, {"": pair}, key=(self, width))
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """Return an epoch: the step of the example if it is known, else one among all steps."""
-        return [Shuffle(self._source, 1, lower_draws=validation.users(n, "steps"))]
+        steps, is_one_epoch = validation.users(n, "steps"), aim.rounds == 1
+        source = self._one_epoch if is_one_epoch else self._several_epochs
+        return [Shuffle(source, 1, lower_draws=steps)]
+
+    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> Sequence[Shuffle]:
+        """See `Subject`."""
+        return super().shuffles_of(n, rounds, aim._replace(rounds=max(aim.rounds, rounds)))
+
+    @cached_property
+    def _one_epoch(self) -> GivenSource:
+        return self._source(WIDE_CELLS, FAR_CELLS)
+
+    @cached_property
+    def _several_epochs(self) -> GivenSource:
+        return self._source(WIDEST_CELLS, FEWEST_FAR_CELLS)
 
 
 def secret_step(sigma: float, z: FloatArray, relation: Relation) -> Decomposition:
@@ -367,7 +384,12 @@ def secret_step(sigma: float, z: FloatArray, relation: Relation) -> Decompositio
     return gaussian_pair(sigma, z / sigma - 0.5 / sigma**2, relation)
 
 
-def cells(sigma: float, means: tuple[float, float], width: float = CELL_WIDTH) -> FloatArray:
+def cells(
+    sigma: float,
+    means: tuple[float, float],
+    width: float = CELL_WIDTH,
+    far_cells: int = FAR_CELLS,
+) -> FloatArray:
     """Return ends of cells for all δ, in units of σ, shape (N + 1,), ascending.
 
     They cover outputs up to `MAX_REACH` standard deviations from the means, and are symmetric about
@@ -377,7 +399,7 @@ def cells(sigma: float, means: tuple[float, float], width: float = CELL_WIDTH) -
     dense = 0.5 * (high - low) + DENSE_REACH
     last = MAX_REACH - 0.5 * (high - low)
     near = np.linspace(0.0, dense, math.ceil(dense / width) + 1)
-    ends = np.append(near, np.geomspace(dense, max(last, dense), FAR_CELLS + 1)[1:])
+    ends = np.append(near, np.geomspace(dense, max(last, dense), far_cells + 1)[1:])
     return 0.5 * (low + high) + np.unique(np.append(-ends, ends))
 
 
