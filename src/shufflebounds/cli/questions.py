@@ -399,7 +399,7 @@ rounds = Question(
     exceptions={
         ("blanket", 0): "Not even one {period} is known to meet the target.",
         ("lower", 0): "No {period} fits: a single {period} already exceeds the target.",
-        ("lower", math.inf): "No number of {period}s is ruled out.",
+        ("lower", math.inf): f"Not even {validation.MAX_ROUNDS} {{period}}s are ruled out.",
     },
     sought="rounds",
     safe="lower",
