@@ -275,8 +275,12 @@ class Scenario:
 
     @property
     def sought(self) -> list[str]:
-        """The names of settings that what is sent needs, and that are not given."""
-        return [name for name in self.sent.needs if getattr(self, name) is None]
+        """The names of settings that what is sent needs, and that are not given.
+
+        The number of users is none of them: no cohort is larger than it, which is checked later.
+        """
+        needs = [name for name in self.sent.needs if name != "n"]
+        return [name for name in needs if getattr(self, name) is None]
 
     @cached_property
     def some_shuffles(self) -> Sequence[Shuffle]:

@@ -218,7 +218,13 @@ class Cohort(Subject):
         self.reports.check_size()
 
     def require_users(self, n: int) -> None:
-        """Raise InfeasibleError, a ValueError, for fewer users than the cohort has."""
+        """Raise InfeasibleError, a ValueError, for fewer users than the cohort has.
+
+        Parameters
+        ----------
+        n
+            The number of users.
+        """
         if n < self.size:
             raise InfeasibleError(
                 f"n must be at least {self.size}, the size of the cohort, got {n}"
