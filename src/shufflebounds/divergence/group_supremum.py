@@ -56,6 +56,9 @@ MAX_BLOCK_SIZE = 100_000
 # Largest relative excess of the variance of the sum if no block has several users, with which none
 # has: k-RR has less than that.
 SMALL_EXCESS = 2e-4
+# Most combinations of inputs of all kinds of blocks that are compared one by one. The largest modes
+# of all are looser at small ε: RAPPOR of two groups over 10 rounds, by 0.4 %.
+MAX_COMBINED_TERMS = 200
 # Logarithm of a ratio of products of all users below which a combination of inputs does not matter.
 NEGLIGIBLE = -40.0
 # Probability of no heads, relative to the main term, below which all groups provide cover.
@@ -584,16 +587,47 @@ def _largest_log(
 ) -> float | None:
     """Return an upper bound of the largest log of the integral over all combinations of terms.
 
-    Each kind of block has the largest |Q(z)| of all of its terms at every z. The answer is None if
-    round-off prevents any.
+    If they are many, each kind of block has the largest |Q(z)| of all of its terms at every z. The
+    answer is None if round-off prevents any.
     """
+    if not is_rough and math.prod(len(row) for row in terms) <= MAX_COMBINED_TERMS:
+        return _largest_of_combinations(terms, counts)
     parts = []
     for row, number in zip(terms, counts, strict=True):
         largest = _largest_of_kind(row, math.inf if is_rough else NEGLIGIBLE / number)
         if largest is None:
             return None
-        parts.append((largest, number))
-    log = log_bound_of_parts(parts)
+        parts.append(largest)
+    return _log_of(parts, counts)
+
+
+def _largest_of_combinations(
+    terms: Sequence[Sequence[BlockTerm]], counts: Sequence[int]
+) -> float | None:
+    """Return an upper bound of the largest log of the integral, combination by combination."""
+    rough: list[tuple[float, tuple[BlockTerm, ...]]] = []
+    for row in itertools.product(*terms):
+        log = _log_of([x.rough for x in row], counts)
+        if log is None:
+            return None
+        rough.append((log, row))
+    largest = -math.inf
+    for log, row in sorted(rough, key=lambda pair: -pair[0]):
+        if log <= largest:
+            break
+        close = _log_of([x.close for x in row], counts)
+        if close is None:
+            return None
+        largest = max(largest, min(close, log))
+    return largest
+
+
+def _log_of(parts: Sequence[Integral | None], counts: Sequence[int]) -> float | None:
+    """Return the log of an upper bound of an integral, None if round-off prevents any."""
+    usable = [x for x in parts if x is not None]
+    if len(usable) < len(parts):
+        return None
+    log = log_bound_of_parts(list(zip(usable, counts, strict=True)))
     return log if log < math.inf else None
 
 
