@@ -31,6 +31,9 @@ COARSE_RTOL = 0.05
 # Relative gap between an upper bound and a lower one below which no costly upper bound is tried: it
 # would hardly be smaller.
 SUFFICIENT_GAP = 3e-4
+# The same gap as a share of the requested relative width. It takes up the widths of both bounds
+# where they agree, as the blanket of k-ary randomized response and its worst dataset do.
+GAP_SHARE = 0.2
 # Share by which one bound must be smaller than another to be named as the one that decides.
 NAMED_GAIN = 1e-4
 
@@ -313,7 +316,7 @@ class Min(Several):
         def ask(part: Profile, rows: NDArray[np.bool_], _: FloatArray) -> Ends:
             return part.at(rows).deltas(*(x[rows] for x in (eps, rtol, target, floor)))
 
-        return self._smallest(ask, np.ones(eps.shape), floor, target)
+        return self._smallest(ask, np.ones(eps.shape), rtol, floor, target)
 
     def roots(
         self,
@@ -328,23 +331,26 @@ class Min(Several):
         def ask(part: Profile, rows: NDArray[np.bool_], best: FloatArray) -> Ends:
             return part.at(rows).roots(delta[rows], rtol, floor[rows], best)
 
-        return self._smallest(ask, ceiling, floor, np.full(delta.shape, math.nan))
+        rtols, targets = np.full(delta.shape, rtol), np.full(delta.shape, math.nan)
+        return self._smallest(ask, ceiling, rtols, floor, targets)
 
     def _smallest(
         self,
         ask: Callable[[Profile, NDArray[np.bool_], FloatArray], Ends],
         largest: FloatArray,
+        rtol: FloatArray,
         floor: FloatArray,
         target: FloatArray,
     ) -> Ends:
         """Return the smallest answer of all parts, at most `largest`; any below `target` will do.
 
-        `ask` answers for a part at some rows, given the best upper ends there. If the work budget
-        is spent, the cheap parts that follow are still asked, and the error holds the best ends.
+        No more parts are asked where the answer is within a share of `rtol` of `floor`. `ask`
+        answers for a part at some rows, given the best upper ends there. If the work budget is
+        spent, the cheap parts that follow are still asked, and the error holds the best ends.
         """
-        best, failure, gap = Ends.of(largest, largest, self.name), "", 0.0
+        best, failure, gap = Ends.of(largest, largest, self.name), "", GAP_SHARE * rtol
         for part in self.parts:
-            gap = part.least_gap if part.is_costly else gap
+            gap = np.maximum(part.least_gap, GAP_SHARE * rtol) if part.is_costly else gap
             rows = best.upper > floor * (1.0 + gap)
             rows &= ~(best.upper <= target)
             if not rows.any() or (failure and part.is_costly):

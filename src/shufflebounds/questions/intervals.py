@@ -20,7 +20,7 @@ from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.supremum import supremum
-from shufflebounds.profiles.direction import pair
+from shufflebounds.profiles.direction import Direction, pair
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
@@ -40,6 +40,15 @@ MAX_COMPOSED_PAIRS = 4
 # Most components of a dataset pair for which more than one pair is composed: eight reports of
 # 256-RR take ten times as long with four. Speed only.
 MAX_COMPONENTS_COMPARED = 110
+# The ε at which curves of dataset pairs are compared, in standard deviations of a normal loss. A
+# pair that lies below another one adds nothing. Speed only.
+COMPARED_LOSSES = np.array([0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+# Difference of estimates of log δ that rounding explains, as for mirror images.
+EQUAL_LOGS = 1e-6
+# Most dataset pairs of one shuffle that are compared by estimates before any is asked. Speed only.
+MAX_COMPARED_PAIRS = 12
+# Fewest draws for which estimates decide between dataset pairs: for few draws they are poor.
+FEWEST_ESTIMATED = 100
 # Most kinds of rounds for which lower ends compare several pairs of datasets. Speed only.
 MAX_KINDS_OF_PAIRS = 8
 # Up to this number of ordered pairs of inputs, the bound for all datasets is composed. More are
@@ -165,7 +174,7 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
     if (own := _own_interval(source, view, n)) is not None:
         return own
     if view is View.LOWER:
-        return _largest_interval(_promising(pairs), most, is_selective=True)
+        return _largest_interval(_promising(pairs, most), most, is_selective=True)
     if view in COVERING or is_given:
         return _largest_interval(_covering(source, view), n)
     suprema = _suprema(source, n) if view in COSTLY else None
@@ -180,7 +189,7 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         mixed = mixed_datasets(largest, next(iter(pairs), "")) if is_own else None
     if not pairs:
         return Interval(_largest_interval(source.blankets, n).lower, upper, is_attained=False)
-    lower = _largest_interval(_promising(pairs), most, is_selective=True).lower
+    lower = _largest_interval(_promising(pairs, most), most, is_selective=True).lower
     return Interval(lower, upper, mixed=mixed)
 
 
@@ -203,8 +212,10 @@ def _covering(source: Source, view: View) -> Mapping[str, Decomposition]:
     return source.blankets
 
 
-def _promising(pairs: Mapping[str, Decomposition]) -> Mapping[str, Decomposition]:
-    """Return the pairs, and only those of the largest E G² if they are many."""
+def _promising(pairs: Mapping[str, Decomposition], n: FloatArray) -> Mapping[str, Decomposition]:
+    """Return the pairs that may decide at numbers of draws; of many, those of the largest E G²."""
+    if len(pairs) <= MAX_COMPARED_PAIRS:
+        return _pairs_on_top(pairs, sorted({float(n.min()), float(n.max())}))
     if len(pairs) <= MAX_DATASET_PAIRS:
         return pairs
     names = sorted(pairs, key=lambda name: -second_moment(pairs[name]))
@@ -425,7 +436,39 @@ def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
         return pairs
     names = sorted(pairs, key=lambda name: (-second_moment(pairs[name]), name))
     is_small = len(pairs[names[0]]) <= MAX_COMPONENTS_COMPARED
-    return {name: pairs[name] for name in names[: MAX_COMPOSED_PAIRS if is_small else 1]}
+    promising = {name: pairs[name] for name in names[: MAX_COMPOSED_PAIRS if is_small else 1]}
+    return _pairs_on_top(promising, [float(shuffle.most_draws)])
+
+
+def _pairs_on_top(
+    pairs: Mapping[str, Decomposition], draws: Sequence[float]
+) -> Mapping[str, Decomposition]:
+    """Return the pairs without those whose curves lie below another one's, by estimates.
+
+    Curves of composed rounds then lie below each other, too. Any choice of pairs is valid.
+    """
+    if len(pairs) == 1 or min(draws) < FEWEST_ESTIMATED:
+        return pairs
+    largest = max(map(second_moment, pairs.values()))
+    kept: dict[str, FloatArray] = {}
+    for name, decomposition in pairs.items():
+        logs = np.array([_log_deltas(decomposition, n, math.sqrt(largest / n)) for n in draws])
+        if not any(_lie_below(logs, larger) for larger in kept.values()):
+            kept[name] = logs
+    return {name: pairs[name] for name in kept}
+
+
+def _log_deltas(decomposition: Decomposition, n: float, loss: float) -> FloatArray:
+    """Return estimates of log δ at multiples of a loss, for both orders, shape (2, K)."""
+    eps = COMPARED_LOSSES * loss
+    orders = [Direction(inner, np.full(eps.shape, n)) for inner, _ in decomposition.directions]
+    return np.array([orders[i].estimates(eps) for i in (0, -1)])
+
+
+def _lie_below(logs: FloatArray, larger: FloatArray) -> bool:
+    """Return whether the curves of both orders are at most the larger ones, in either order."""
+    orders = (larger, larger[:, ::-1])
+    return any(bool((logs <= curves + EQUAL_LOGS).all()) for curves in orders)
 
 
 def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Profile | None:

@@ -18,7 +18,13 @@ from shufflebounds.core.setting import Setting
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.profiles.rounds import RoundCurve
 from shufflebounds.questions.composed import compose
-from shufflebounds.questions.intervals import View, affordable_suprema, joined, round_kinds
+from shufflebounds.questions.intervals import (
+    View,
+    affordable_suprema,
+    composed_pairs,
+    joined,
+    round_kinds,
+)
 from shufflebounds.subjects.base import Shuffle
 from shufflebounds.subjects.reports import Reports, source_of
 
@@ -236,3 +242,26 @@ def test_no_choice_of_datasets_exceeds_two_rounds_of_joints(seed):
         assert adaptive([laws, others], found.upper) <= delta * (1.0 + SLACK)
     if found.lower > 0.0:
         assert adaptive([laws, others], found.lower) >= delta * (1.0 - SLACK)
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "n", "kept"),
+    [
+        (sb.KRR(10, 4.0), 10_000, ["third"]),
+        # The two datasets of binary randomized response are mirror images.
+        (sb.KRR(2, 1.0), 10_000, ["x0"]),
+        (sb.BLH(3.0), 10_000, ["third", "x0"]),
+        # Estimates are poor for few users.
+        (sb.KRR(10, 4.0), 20, ["third", "x0", "x1"]),
+    ],
+)
+def test_dataset_pairs_below_another_one_are_not_composed(randomizer, n, kept):
+    shuffle = Shuffle(source_of(randomizer), n)
+    assert sorted(composed_pairs(shuffle)) == sorted(kept)
+    pairs = shuffle.dataset_pairs
+    for rounds in (1, 3, 30):
+        enclosures = {
+            name: sb.epsilon(pair, n, 1e-6, rounds=rounds) for name, pair in pairs.items()
+        }
+        largest = max(enclosures[name].upper for name in kept)
+        assert all(enclosure.lower <= largest for enclosure in enclosures.values())
