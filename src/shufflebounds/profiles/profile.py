@@ -16,7 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,8 @@ class Profile(ABC):
     ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
     0, inf if no such ε is known; rounding cannot tell it from one that is ``end_err`` smaller.
     ``is_costly`` says that each δ takes many milliseconds. Then it is only asked where other bounds
-    leave a relative gap above ``least_gap``.
+    leave a relative gap above ``least_gap``. ``is_last_resort`` says that other bounds are no
+    larger where they claim anything.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Profile(ABC):
     end_err: float = 0.0
     is_costly: bool = False
     least_gap: float = SUFFICIENT_GAP
+    is_last_resort: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -286,7 +289,7 @@ class Min(Several):
     """The smallest of several profiles, as of several upper bounds.
 
     The parts are asked in their order. Costly ones, and those that follow them, are only asked if
-    the others are not close to the lower bound.
+    the others are not close to the lower bound, and a last resort if no other claims anything.
     """
 
     @property
@@ -353,6 +356,8 @@ class Min(Several):
             gap = np.maximum(part.least_gap, GAP_SHARE * rtol) if part.is_costly else gap
             rows = best.upper > floor * (1.0 + gap)
             rows &= ~(best.upper <= target)
+            if part.is_last_resort:
+                rows &= best.upper >= largest
             if not rows.any() or (failure and part.is_costly):
                 continue
             try:
@@ -365,6 +370,68 @@ class Min(Several):
         if failure:
             raise WorkError(failure, one_or_many(np.minimum(floor, best.upper), best.upper))
         return best
+
+
+@dataclass(frozen=True, eq=False)
+class OnDemand(Profile):
+    """A profile of `count` curves that is made when it is first asked for δ, a root or a guess.
+
+    It is a last resort whose making costs much. Others can ask for its end, limits and estimates
+    without making it: it claims no end and no limits, and its estimates are above all others.
+    """
+
+    make: Callable[[], Profile]
+    count: int
+    name: str
+    end: float = math.inf
+    is_last_resort: ClassVar[bool] = True
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The profile."""
+        return self.make()
+
+    @property
+    def size(self) -> int:
+        """See `Profile`."""
+        return self.count
+
+    @property
+    def limits(self) -> FloatArray:
+        """See `Profile`."""
+        return np.zeros(self.count)
+
+    def at(self, rows: Any) -> OnDemand:
+        """See `Profile`."""
+        return OnDemand(lambda: self.profile.at(rows), np.arange(self.count)[rows].size, self.name)
+
+    def deltas(
+        self,
+        eps: FloatArray,
+        rtol: float | FloatArray,
+        target: float | FloatArray = math.nan,
+        floor: float | FloatArray = 0.0,
+    ) -> Ends:
+        """See `Profile`."""
+        return self.profile.deltas(eps, rtol, target, floor)
+
+    def roots(
+        self,
+        delta: FloatArray,
+        rtol: float,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+    ) -> Ends:
+        """See `Profile`."""
+        return self.profile.roots(delta, rtol, floor, ceiling)
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return np.full(eps.shape, math.inf)
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return self.profile.guesses(delta)
 
 
 def one_or_many(lower: FloatArray, upper: FloatArray) -> Enclosure | Enclosures:

@@ -21,7 +21,7 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.profiles.direction import Direction, pair
-from shufflebounds.profiles.profile import Interval, Max, Min, Profile
+from shufflebounds.profiles.profile import Interval, Max, Min, OnDemand, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
 from shufflebounds.profiles.stacked import stacked
@@ -257,13 +257,17 @@ def _smallest(
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
 
-    bounds = [blanket(source.blankets if few is None else few)]
+    # A bound that looks at all pairs of inputs takes less time than as many blankets, and is no
+    # larger: it is never above the blankets of the pairs that decide it.
+    is_quicker = suprema is not None and source.has_many_pairs
+    if is_quicker:
+        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), n.size, "blanket")]
+    else:
+        bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
         bounds.append(pair(source.simple, n, STRONGER_CLONE).upper)
     if suprema is not None:
-        # A bound that looks at all pairs of inputs takes less time than as many blankets.
-        place = 0 if source.has_many_pairs else len(bounds)
-        bounds.insert(place, suprema)
+        bounds.insert(0 if is_quicker else len(bounds), suprema)
     if few is not None:
         bounds.append(blanket(source.blankets))
     return Min(bounds) if len(bounds) > 1 else bounds[0]

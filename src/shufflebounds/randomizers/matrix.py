@@ -169,6 +169,13 @@ class MatrixRandomizer(Randomizer):
         return self._united_with_kinds[1]
 
     @cached_property
+    def composable(self) -> bool:  # type: ignore[override]
+        """Whether counting shows that all pairs of inputs have one kind, so that they are alike."""
+        kinds, labels = self._kinds, self._united.labels
+        are_different = len({row.tobytes() for row in labels}) == len(labels)
+        return kinds is not None and len(kinds) == 1 and are_different
+
+    @cached_property
     def _used_rows(self) -> NDArray[np.float64] | None:
         """The used columns of a matrix with too many kinds; None if it is too large, or has 0s."""
         rows = self._normalized[:, self._normalized.any(axis=0)]

@@ -75,10 +75,22 @@ def test_one_crowd_of_all_pairs_has_the_bound_of_all_crowds(n):
 def test_a_matrix_without_symmetries_is_within_a_per_cent(inputs, outputs, n):
     randomizer = sb.MatrixRandomizer(log_uniform(inputs, outputs))
     answer = sb.epsilon(randomizer, n, 1e-6)
+    # The blankets of hundreds of pairs take longer than the bound, and are not made.
+    assert "_blankets" not in vars(randomizer)
     assert answer.upper <= answer.lower * 1.01
     below = sb.delta(randomizer, answer.upper, n)
     assert below.lower <= 1e-6
     assert sb.epsilon(sb.Subsampled(randomizer, 0.5), n, 1e-6).upper <= answer.upper
+
+
+def test_blankets_decide_among_few_users():
+    """The bound of all pairs claims nothing for 60 users."""
+    rows = log_uniform(22, 20)
+    randomizer = sb.MatrixRandomizer(rows)
+    assert randomizer.crowds()[0].rows is not None
+    answer = sb.epsilon(randomizer, 60, 1e-6)
+    blankets = sb.worst_epsilon(randomizer.blankets(), 60, 1e-6)[1]
+    assert answer.upper <= blankets.upper * 1.001
 
 
 def test_a_crowd_of_all_pairs_ends_at_the_largest_loss():

@@ -327,5 +327,16 @@ def test_rounds_of_a_large_matrix_use_its_crowds():
     assert answer.lower == pytest.approx(declared.lower, rel=1e-3)
 
 
+def test_a_joint_of_large_matrices_is_that_of_their_mechanism():
+    """Inputs are alike if counting shows it, however many there are; not if two rows agree."""
+    rows = hadamard_rows(256, 2.0)
+    answer = sb.epsilon(sb.Joint([sb.MatrixRandomizer(rows)] * 2), 10_000, 1e-6)
+    assert overlap(answer, sb.epsilon(sb.Joint([sb.BLH(2.0)] * 2), 10_000, 1e-6))
+    assert answer.upper <= answer.lower * 1.001
+    assert sb.MatrixRandomizer(rows).composable
+    assert not sb.MatrixRandomizer(rows[[0, 0, 1, 2]]).composable
+    assert not sb.MatrixRandomizer(TRAP).composable
+
+
 def test_equal_rows_have_no_crowds():
     assert sb.MatrixRandomizer(np.full((5, 4), 0.25)).crowds() == ()
