@@ -121,6 +121,15 @@ class LawOfOthers(NamedTuple):
     missing: float
 
 
+class OutcomeMasses(NamedTuple):
+    """Masses P and Q of outcomes, (J,), their relative error, and the mass that is left out."""
+
+    p: FloatArray
+    q: FloatArray
+    err: float
+    missing: float
+
+
 @dataclass(frozen=True, eq=False)
 class TwoInputs:
     """Two laws ``first`` and ``second`` of a report, (K,), to a relative ``err``, K = 2 to 4.
@@ -171,26 +180,36 @@ class TwoInputs:
         """
         key = first, second
         if key not in self._outcomes:
-            others = self._others(first, second)
-            if others is None:
+            masses = self.masses(first, second)
+            if masses is None:
                 return None
             if len(self._outcomes) >= MAX_KEPT:
                 self._outcomes.pop(next(iter(self._outcomes)))
-            p, q = (self._with_victim(others.masses, x) for x in (self.first, self.second))
+            p, q = masses.p, masses.q
             spend(WORK_OF_OUTCOME * p.size)
             # What has less mass than this is negligible in sum, too.
             smallest = max(math.exp(self.log_tail) / p.size, SMALLEST)
             used = (p > smallest) | (q > smallest)
             used &= (p > SMALLEST) & (q > SMALLEST)
-            missing = others.missing + float(np.maximum(p, q)[~used].sum()) * (1.0 + 1e-6)
-            err = others.err + 4.0 * self.err + 16.0 * U
-            self._outcomes[key] = SortedOutcomes.of_both_orders(p[used], q[used], err, missing)
+            missing = masses.missing + float(np.maximum(p, q)[~used].sum()) * (1.0 + 1e-6)
+            self._outcomes[key] = SortedOutcomes.of_both_orders(
+                p[used], q[used], masses.err, missing
+            )
         return self._outcomes[key]
+
+    def masses(self, first: int, second: int) -> OutcomeMasses | None:
+        """Return the masses of all outcomes; None if they are too many or not known well."""
+        others = self._others(first, second)
+        if others is None:
+            return None
+        p, q = (self._with_victim(others.masses, x) for x in (self.first, self.second))
+        err = others.err + 4.0 * self.err + 16.0 * U
+        return OutcomeMasses(p, q, err, others.missing)
 
     def are_affordable(self, first: int, second: int) -> bool:
         """Return whether the law of so many others is not too large."""
         sizes = [
-            [stop - start + 1.0 for start, stop in self._windows(n, law)]
+            [stop - start + 1.0 for start, stop in self.windows(n, law)]
             for n, law in ((first, self.first), (second, self.second))
         ]
         is_small = math.prod(x + y for x, y in zip(*sizes, strict=True)) <= MAX_OUTCOMES
@@ -210,7 +229,7 @@ class TwoInputs:
         """Return the law of the others' reports; None if it is too large or not known well."""
         if not self.are_affordable(first, second):
             return None
-        laws = [self._law(n, x) for n, x in ((first, self.first), (second, self.second))]
+        laws = [self.law(n, x) for n, x in ((first, self.first), (second, self.second))]
         size = min(x.size for x in laws)
         spend(WORK_OF_PRODUCT * float(laws[0].size) * float(laws[1].size))
         law = convolved(*laws)
@@ -221,15 +240,15 @@ class TwoInputs:
         cuts = sum(
             (start > 0) + (stop < n)
             for n, x in ((first, self.first), (second, self.second))
-            for start, stop in self._windows(n, x)
+            for start, stop in self.windows(n, x)
         )
         missing = 1.001 * cuts * math.exp(self.log_tail) + 2.0 * SMALLEST * law.size
         err = math.expm1(rounding) * (1.0 + 1e-9)
         return LawOfOthers(law, err, missing) if err < LARGEST_ERR else None
 
-    def _law(self, n: int, report: FloatArray) -> FloatArray:
+    def law(self, n: int, report: FloatArray) -> FloatArray:
         """Return the law of n reports, as counts of all outputs but the last in their windows."""
-        counts = [np.arange(x, y + 1.0) for x, y in self._windows(n, report)]
+        counts = [np.arange(x, y + 1.0) for x, y in self.windows(n, report)]
         total = np.zeros([x.size for x in counts])
         log_law = np.full(total.shape, math.lgamma(n + 1.0))
         for axis, (count, mass) in enumerate(zip(counts, report.tolist(), strict=False)):
@@ -244,7 +263,7 @@ class TwoInputs:
         is_used = (total <= n) & (log_law > math.log(SMALLEST))
         return np.where(is_used, np.exp(np.where(is_used, log_law, 0.0)), 0.0)
 
-    def _windows(self, n: int, report: FloatArray) -> list[tuple[int, int]]:
+    def windows(self, n: int, report: FloatArray) -> list[tuple[int, int]]:
         """Return the first and the last count of each output but the last that are kept.
 
         Smaller ones and larger ones have at most a mass of e^``log_tail`` each, by Chernoff's

@@ -15,6 +15,7 @@ import numpy as np
 
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.products import FloatArray
+from shufflebounds.divergence.cohort_two_inputs import CohortOfTwoInputs
 from shufflebounds.divergence.two_inputs import Datasets, Largest, LargestRoot, TwoInputs
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends, Profile
@@ -44,9 +45,14 @@ AMONG = " among "
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """The crowd of two inputs, and what was computed of it."""
+    """The crowd of two inputs, and what was computed of it.
+
+    ``drawn`` is the size of a cohort, and the number of users from whom it is drawn; None if all
+    report.
+    """
 
     crowd: Crowd
+    drawn: tuple[int, int] | None = None
     answers: dict[tuple, list[Largest]] = field(default_factory=dict)
     laws: dict[float, TwoInputs] = field(default_factory=dict)
 
@@ -54,11 +60,26 @@ class Memory:
         """Return the laws for D of which `level` is small."""
         log_tail = float(math.floor(math.log(max(TAIL_SHARE * level, SMALLEST_TAIL))))
         if log_tail not in self.laws:
-            laws = TwoInputs.of(self.crowd, log_tail)
+            laws = self._laws(log_tail)
             assert laws is not None
             self.laws.clear()
             self.laws[log_tail] = laws
         return self.laws[log_tail]
+
+    def _laws(self, log_tail: float) -> TwoInputs | None:
+        """Return the laws of reports; None if they have other inputs, or too many outputs."""
+        if self.drawn is None:
+            return TwoInputs.of(self.crowd, log_tail)
+        return CohortOfTwoInputs.of_cohort(self.crowd, log_tail, *self.drawn)
+
+    def others(self, draws: int) -> int:
+        """Return the number of users besides the victim if so many report."""
+        return (draws if self.drawn is None else self.drawn[1]) - 1
+
+    def is_affordable(self, draws: int) -> bool:
+        """Return whether there are two inputs, and laws that are not too large."""
+        laws, others = self._laws(math.log(TYPICAL_TAIL)), self.others(draws)
+        return laws is not None and laws.are_affordable(others // 2, others - others // 2)
 
     def largest(
         self,
@@ -131,7 +152,7 @@ class LargestOfTwoInputs(Profile):
         lower, upper = np.zeros(eps.shape), np.ones(eps.shape)
         names = np.full(eps.shape, self.name, dtype=object)
         for n in np.unique(self.n):
-            rows, others = self.n == n, int(n) - 1
+            rows, others = self.n == n, self.memory.others(int(n))
             counts = self._counts(others)
             ends = self.memory.largest(eps[rows], counts, others, aim, negligible[rows])
             for order in (ends[i] for i in self.orders):
@@ -154,10 +175,11 @@ class LargestOfTwoInputs(Profile):
         """See `Profile`."""
         low, high = (np.broadcast_to(x, delta.shape).tolist() for x in (floor, ceiling))
         rows = zip(self.n.tolist(), delta.tolist(), low, high, strict=True)
-        roots = [self._root(int(n) - 1, goal, (x, y), rtol) for n, goal, x, y in rows]
+        roots = [self._root(int(n), goal, (x, y), rtol) for n, goal, x, y in rows]
         lower, upper, first = (np.array(x) for x in zip(*roots, strict=True))
         counts = zip(first.tolist(), self.n.tolist(), strict=True)
-        names = np.array([self._label(x, int(n) - 1) for x, n in counts], dtype=object)
+        texts = [self._label(x, self.memory.others(int(n))) for x, n in counts]
+        names = np.array(texts, dtype=object)
         return Ends(lower, upper, names, np.zeros(delta.shape, dtype=bool))
 
     def estimates(self, eps: FloatArray) -> FloatArray:
@@ -169,9 +191,10 @@ class LargestOfTwoInputs(Profile):
         return np.asarray(np.max([x.guesses(delta) for x in self.blankets], axis=0))
 
     def _root(
-        self, others: int, delta: float, ends: tuple[float, float], rtol: float
+        self, draws: int, delta: float, ends: tuple[float, float], rtol: float
     ) -> LargestRoot:
         """Return the root between two ε; its upper end is inf if it is not below the second one."""
+        others = self.memory.others(draws)
         datasets = Datasets(self.memory.laws_for(delta), self._counts(others), others)
         low, high = (min(x, self.end) for x in ends)
         return datasets.root(delta, (low, high), max(rtol, LEAST_EPS_RTOL), self.orders)
@@ -188,7 +211,9 @@ class LargestOfTwoInputs(Profile):
         return min(start + (self.shares[0] > 0.0), others), stop
 
 
-def memory_of_two_inputs(crowds: Sequence[Crowd], n: FloatArray) -> Memory | None:
+def memory_of_two_inputs(
+    crowds: Sequence[Crowd], n: FloatArray, drawn: tuple[int, int] | None = None
+) -> Memory | None:
     """Return the only crowd if it has two inputs and few shared reports, else None."""
     if len(crowds) != 1:
         return None
@@ -196,10 +221,8 @@ def memory_of_two_inputs(crowds: Sequence[Crowd], n: FloatArray) -> Memory | Non
     telling, most = crowd.a != crowd.b, int(n.max())
     if most * float(crowd.c[telling].sum()) > MAX_SHARED_REPORTS:
         return None
-    laws, half = TwoInputs.of(crowd, math.log(TYPICAL_TAIL)), (most - 1) // 2
-    if laws is None or not laws.are_affordable(half, most - 1 - half):
-        return None
-    return Memory(crowd)
+    memory = Memory(crowd, drawn)
+    return memory if memory.is_affordable(most) else None
 
 
 def largest_of_two_inputs(memory: Memory, n: FloatArray) -> LargestOfTwoInputs:

@@ -16,6 +16,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.words import counted
 from shufflebounds.profiles.cohorts import all_cohort_datasets
 from shufflebounds.profiles.profile import Profile
+from shufflebounds.profiles.two_inputs import Memory, memory_of_two_inputs
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import (
     ANY_AIM,
@@ -120,9 +121,9 @@ class CohortSource(Source):
         """See `Source`."""
         return all_cohort_datasets(crowds, self.share, n)
 
-    def two_inputs(self, n: FloatArray) -> None:
-        """See `Source`; the law of those who are drawn is another one."""
-        return
+    def two_inputs(self, n: FloatArray) -> Memory | None:
+        """See `Source`."""
+        return memory_of_two_inputs(self.crowds, n, (self.size, self.n))
 
     def users(self, draws: int) -> int:
         """See `Source`."""

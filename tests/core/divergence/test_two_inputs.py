@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import shuffles
+from cohorts import cohort_law
+from cohorts import hockey_stick as hockey_stick_of
 from enumeration import hockey_stick, shuffled
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from strategies import examples
 
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
+from shufflebounds.divergence.cohort_two_inputs import CohortOfTwoInputs
 from shufflebounds.divergence.two_inputs import Datasets, TwoInputs, convolved
 
 
@@ -170,3 +173,34 @@ def test_asymmetric_inputs_choose_between_four_orders(rounds):
     R = sb.Subsampled(sb.MatrixRandomizer([[0.97, 0.03], [0.01, 0.99]]), 0.05)
     answer = sb.epsilon(R, 1000, 1e-5, rounds=rounds)
     assert answer.upper <= answer.lower * 1.01
+
+
+@given(matrices(), st.integers(2, 7), st.floats(0.0, 2.0), st.data())
+@examples(40)
+def test_largest_divergence_of_all_datasets_of_a_cohort(rows, n, eps, data):
+    """All subsets, in rationals."""
+    if rows.shape[1] > 2:
+        return
+    size = data.draw(st.integers(1, n - 1))
+    crowd = Crowd.of_laws(*rows, rows.min(axis=0), {"0": rows[0], "1": rows[1]})
+    laws = CohortOfTwoInputs.of_cohort(crowd, math.log(1e-40), size, n)
+    if laws is None:
+        return
+    exact_rows = [[Fraction(x) for x in row] for row in rows]
+    exact_rows = [[x / sum(row) for x in row] for row in exact_rows]
+    ends = Datasets(laws, (0, n - 1), n - 1).largest(np.array([eps]), 1e-3)
+    for place, order in enumerate([(0, 1), (1, 0)]):
+        values = []
+        for m in range(n):
+            others = [0] * m + [1] * (n - 1 - m)
+            pair = [cohort_law(exact_rows, [x, *others], size) for x in order]
+            values.append([hockey_stick_of(*pair, x) for x in _exp(Fraction(eps))[::-1]])
+        low, high = (float(max(x[i] for x in values)) for i in (0, 1))
+        assert ends[place].lower[0] <= high * (1.0 + 1e-9)
+        assert low * (1.0 - 1e-9) <= ends[place].upper[0] <= high * 1.0011 + 1e-10
+
+
+@pytest.mark.parametrize("rounds", [1, 100])
+def test_cohorts_of_two_inputs_are_tight(rounds):
+    answer = sb.epsilon(sb.Cohort(sb.KRR(2, 4.0), 100), 3012, 1e-5, rounds=rounds)
+    assert answer.upper <= answer.lower * 1.005
