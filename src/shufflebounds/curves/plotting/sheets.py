@@ -47,6 +47,9 @@ SMALLEST_RATE = 1e-5
 USUAL_RTOL = 1e-3
 # Share of the height of a panel that is seen: a third of a thin line.
 VISIBLE_SHARE = 0.0025
+# Share of ε₀ from which an upper bound shows its line, whose name says that it is no amplification.
+SHARE_OF_CEILING = 0.99
+NO_AMPLIFICATION = r"$\varepsilon_0$: no amplification"
 # Behind the label of a bound that is not proven.
 NOT_PROVEN = " (not proven)"
 
@@ -94,6 +97,8 @@ class Drawn:
         Of its bound: ``upper``, ``lower`` or ``unproven``.
     opposite
         The other end of each enclosure, as ``y`` is drawn, shape (P,); empty if there is none.
+    ceiling
+        What is drawn of ε₀ if an upper bound comes close to it, else NaN.
 
     """
 
@@ -103,6 +108,7 @@ class Drawn:
     upper: FloatArray
     kind: str = "upper"
     opposite: FloatArray = field(default_factory=lambda: np.empty(0))
+    ceiling: float = math.nan
 
     @property
     def end(self) -> FloatArray:
@@ -539,7 +545,21 @@ def drawn(frame: pd.DataFrame, layout: Layout, name: CurveName) -> Drawn:
         _transformed(numbers(ends), rows, layout.transform)
         for ends in (lower.where(is_lower, upper), upper.where(is_lower, lower))
     )
-    return Drawn(numbers(rows[layout.x]), y, numbers(lower), numbers(upper), kind, opposite)
+    x = numbers(rows[layout.x])
+    ceiling = _ceiling(rows, layout)
+    return Drawn(x, y, numbers(lower), numbers(upper), kind, opposite, ceiling)
+
+
+def _ceiling(rows: pd.DataFrame, layout: Layout) -> float:
+    """Return what is drawn of the ε₀ of a single round along n if an upper bound is close to it."""
+    has_rounds = "rounds" in rows and (numbers(rows["rounds"]) > 1.0).any()
+    if (layout.quantity, layout.x) != ("epsilon", "n") or layout.transform in _LOG2_OF:
+        return math.nan
+    eps0 = numbers(rows["eps0"])
+    is_close = numbers(rows["epsilon_upper"]) >= SHARE_OF_CEILING * eps0
+    if has_rounds or "lower" in set(rows["kind"]) or not is_close.any():
+        return math.nan
+    return float(_transformed(eps0, rows, layout.transform)[0])
 
 
 def _transformed(values: FloatArray, rows: pd.DataFrame, transform: str) -> FloatArray:
@@ -579,12 +599,18 @@ def _view(
             for line, curve in lines
             if (divisor := panel.divisor_of(line))
         ]
+        if layout.quantity == "delta":
+            lines = _without_smallest_deltas(lines)
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
     elif layout.goal is not None:
         x = lines[0][1].x
         label = f"target {y_label} = {number(layout.goal)}"
         lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
+    elif len(ceilings := {x.ceiling for _, x in lines if math.isfinite(x.ceiling)}) == 1:
+        x, [height] = lines[0][1].x, ceilings
+        line = Line(NO_AMPLIFICATION, line_look("goal"))
+        lines.append((line, Drawn.line(x, np.full(x.size, height))))
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         # With a quarter of a decade above, where lines begin.
@@ -605,6 +631,17 @@ def _view(
         rtol=rtol,
         band=_band(lines, rtol),
     )
+
+
+def _without_smallest_deltas(lines: Sequence[tuple[Line, Drawn]]) -> list[tuple[Line, Drawn]]:
+    """Return ratios of δ that end where the panel of δ itself ends."""
+    is_large = [curve.end >= SMALLEST_DELTA for _, curve in lines]
+    if not any(map(np.any, is_large)):
+        return list(lines)
+    return [
+        (line, replace(curve, y=np.where(is_shown, curve.y, np.nan)))
+        for (line, curve), is_shown in zip(lines, is_large, strict=True)
+    ]
 
 
 def _ratio_curve(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:

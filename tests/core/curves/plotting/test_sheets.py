@@ -160,6 +160,24 @@ def test_a_goal_is_a_level_line_of_its_own():
     assert [len(view.lines) for view in (above[0], below[0])] == [4, 3]
 
 
+@pytest.mark.parametrize(("share", "transform"), [(1.0, "none"), (0.995, "expm1")])
+def test_a_line_at_eps0_says_that_it_is_no_amplification(share, transform):
+    layout = grid(curves=["clone", "lower"], transform=transform)
+    frame = data(layout)
+    [[eps0]] = [set(frame["eps0"])]
+    [view] = of_curves(frame, layout).views
+    assert not [line for line, _ in view.lines if "no amplification" in line.label]
+    is_first = (frame["curve"] == "clone") & (frame["n"] == frame["n"].min())
+    frame.loc[is_first, "epsilon_upper"] = share * eps0
+    [view] = of_curves(frame, layout).views
+    line, level = view.lines[-1]
+    assert line.label.endswith("no amplification")
+    assert set(level.y) == {eps0 if transform == "none" else math.expm1(eps0)}
+    # Bounds of rounds may be above it.
+    [view] = of_curves(frame.assign(rounds=2), layout).views
+    assert len(view.lines) == 2
+
+
 def test_a_curve_of_one_point_has_a_marker():
     layout = grid()
     [view] = of_curves(data(layout, x=[1000]), layout).views
