@@ -54,7 +54,6 @@ def smallest_noise(epochs: int) -> Ends:
 
 def google_poisson(sigma: float, rate: float, steps: int, relation: str) -> Ends:
     """Return ε of Poisson sampling by dp_accounting, its optimistic and pessimistic estimates."""
-    from dp_accounting.pld import common
 
     def estimate(*, is_upper: bool) -> float:
         step = pld.from_gaussian_mechanism(
@@ -62,7 +61,7 @@ def google_poisson(sigma: float, rate: float, steps: int, relation: str) -> Ends
             pessimistic_estimate=is_upper,
             value_discretization_interval=INTERVAL,
             sampling_prob=rate,
-            neighboring_relation=getattr(common.NeighboringRelation, relation),
+            neighboring_relation=getattr(pld.NeighborRel, relation),
         )
         return float(step.self_compose(steps).get_epsilon_for_delta(DELTA))
 
@@ -157,7 +156,7 @@ def main() -> None:
             low, high = answer()
             seconds[program] = time.process_time() - start
             ratio = seconds[program] / seconds.get("shufflebounds", math.nan)
-            width = (high - low) / low
+            width = (high - low) / low if low > 0.0 else math.inf
             missed = program == "shufflebounds" and seconds[program] > case.aim
             print(
                 f"{case.name:52} {program:14} [{low:.5f}, {high:.5f}] {1e2 * width:6.2f} % "
