@@ -92,8 +92,8 @@ class Profile(ABC):
     ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
     0, inf if no such ε is known; rounding cannot tell it from one that is ``end_err`` smaller.
     ``is_costly`` says that each δ takes many milliseconds. Then it is only asked where other bounds
-    leave a relative gap above ``least_gap``. ``is_last_resort`` says that other bounds are no
-    larger where they claim anything.
+    leave a relative gap above ``least_gap``. ``is_last_resort`` says that it is hardly smaller than
+    other bounds where they claim anything.
     """
 
     name: str

@@ -257,8 +257,8 @@ def _smallest(
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
 
-    # A bound that looks at all pairs of inputs takes less time than as many blankets, and is no
-    # larger: it is never above the blankets of the pairs that decide it.
+    # A bound that looks at all pairs of inputs takes less time than as many blankets, and its δ is
+    # larger by at most a thousandth: it is at most the blanket of each pair that it asks.
     is_quicker = suprema is not None and source.has_many_pairs
     if is_quicker:
         bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), n.size, "blanket")]
