@@ -119,10 +119,7 @@ def account(
     _require_options(budget, running, form)
     content = read_description(description)
     if isinstance(content, Mapping) and PHASES in content:
-        if days is not None or claim is not None or form != FORMATS[0]:
-            raise ValueError(
-                "--days, --claim and --format must be left out: the file lists phases of training"
-            )
+        _require_no_options_of_reports(days, claim, form)
         return _reply_on_training(description, content, delta, budget, running, output)
     deployment = Deployment.read(description, days)
     if claim is not None:
@@ -174,6 +171,14 @@ def account(
         color=_color(total, limit, bool(large)),
         exit_code=0 if total.upper <= limit else BEYOND_BUDGET,
     )
+
+
+def _require_no_options_of_reports(days: Path | None, claim: Path | None, form: str) -> None:
+    """Raise ValueError for options that phases of training do not have."""
+    if days is not None or claim is not None or form != FORMATS[0]:
+        raise ValueError(
+            "--days, --claim and --format must be left out: the file lists phases of training"
+        )
 
 
 def _reply_on_training(

@@ -186,14 +186,7 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
         if bound.kind is not Kind.LOWER:
             risks[name] = Risk([_risk_profile(Plan(subject, rounds, bound.make), n, rtol)])
             continue
-        # Any pair gives a lower bound. The two orders of some are alike: their false negatives
-        # are those of one attack.
-        pairs = _pairs_of_datasets(subject, n) or [(bound.make, False)]
-        profiles = [(_risk_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
-        symmetric = [x for x, alike in profiles if alike]
-        others = [x for x, alike in profiles if not alike]
-        is_symmetric = bool(symmetric)
-        risks[name] = Risk(symmetric, further=others) if symmetric else Risk(others)
+        risks[name], is_symmetric = _lower_risk(bound.make, subject, n, rounds, rtol)
     if upper == "best":
         if deployment.is_attained:
             is_symmetric = not any(shuffle.is_ordered for shuffle in subject.shuffles(n))
@@ -211,6 +204,21 @@ def _risks(deployment: Scenario, rtol: float | None) -> tuple[dict[str, Risk], b
     )
     best = Risk([profile, risks["blanket"]], least=True, attack=risks["lower"])
     return {"best": best, **risks}, is_symmetric
+
+
+def _lower_risk(
+    make: MakeInterval, subject: Subject, n: int, rounds: int, rtol: float | None
+) -> tuple[Risk, bool]:
+    """Return the risk of pairs of datasets, or of a bound without any, and whether they are alike.
+
+    Any pair gives a lower bound. The two orders of some are alike: their false negatives are those
+    of one attack.
+    """
+    pairs = _pairs_of_datasets(subject, n) or [(make, False)]
+    profiles = [(_risk_profile(Plan(subject, rounds, x), n, rtol), alike) for x, alike in pairs]
+    symmetric = [x for x, alike in profiles if alike]
+    asymmetric = [x for x, alike in profiles if not alike]
+    return (Risk(symmetric, further=asymmetric) if symmetric else Risk(asymmetric)), bool(symmetric)
 
 
 def _pairs_of_datasets(subject: Subject, n: int) -> list[tuple[MakeInterval, bool]]:

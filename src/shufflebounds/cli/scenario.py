@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -403,15 +403,20 @@ class Scenario:
             "covered": self.sample.covered or f"all {self.words.person}s",
         }
         facts["relation"] = self.sample.relation
-        unreliable: dict[str, Any] = {"colluding": self.colluding}
-        unreliable |= {"dropout": self.dropout} if self.dropout else {}
-        if self.n is None or self.words.no_cover:
-            facts |= {**({} if self.n is None else {"n": self.n}), **target}
-            facts |= {} if self.words.no_cover else unreliable
-        else:
-            facts |= {"n": self.n, **unreliable, "n_honest": self.honest, **target}
+        facts |= self._count_facts(target)
         facts |= {"rounds": self.rounds} if self.rounds else {}
         return facts | ({"also": [list(rounds) for rounds in self.also]} if self.also else {})
+
+    def _count_facts(self, target: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number of users, who of them provides no cover, and the target, in JSON."""
+        count = {} if self.n is None else {"n": self.n}
+        if self.words.no_cover:
+            return {**count, **target}
+        unreliable: dict[str, Any] = {"colluding": self.colluding}
+        unreliable |= {"dropout": self.dropout} if self.dropout else {}
+        if self.n is None:
+            return {**target, **unreliable}
+        return {**count, **unreliable, "n_honest": self.honest, **target}
 
     @property
     def _parameters(self) -> dict[str, Any]:
