@@ -407,13 +407,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
     """Return what is known of one of several equal shuffles."""
     shuffle, last = kind.shuffle, kind.last
     if shuffle.is_ordered or view in COVERING or (shuffle.is_given and view is not View.LOWER):
-        of_fewest, of_most = (
-            _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
-            for x in (shuffle, last._replace(draws=last.most_draws))
-        )
-        if last.most_draws == shuffle.draws and last.source.key == shuffle.source.key:
-            return of_fewest
-        return replace(of_fewest, lower=of_most.lower)
+        return _interval_of_known_decompositions(kind, view)
     pairs, n = composed_pairs(last), np.array([float(shuffle.draws)])
     most = np.array([float(last.most_draws)])
     own, own_of_most = (_own_interval(shuffle.source, view, x, is_composed=True) for x in (n, most))
@@ -431,6 +425,18 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
             _largest_interval(shuffle.source.blankets, n).lower, upper, is_attained=False
         )
     return Interval(_largest_interval(pairs, most, is_selective=True).lower, upper, orders=orders)
+
+
+def _interval_of_known_decompositions(kind: JoinedShuffles, view: View) -> Interval:
+    """Return what decompositions tell of one of several equal shuffles."""
+    shuffle, last = kind.shuffle, kind.last
+    of_fewest, of_most = (
+        _interval_of_shuffle([x], view if view in COVERING else View.BLANKET)
+        for x in (shuffle, last._replace(draws=last.most_draws))
+    )
+    if last.most_draws == shuffle.draws and last.source.key == shuffle.source.key:
+        return of_fewest
+    return replace(of_fewest, lower=of_most.lower)
 
 
 def composed_pairs(shuffle: Shuffle) -> Mapping[str, Decomposition]:
