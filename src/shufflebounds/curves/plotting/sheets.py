@@ -603,14 +603,8 @@ def _view(
             lines = _without_smallest_deltas(lines)
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
-    elif layout.goal is not None:
-        x = lines[0][1].x
-        label = f"target {y_label} = {number(layout.goal)}"
-        lines.append((Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, layout.goal))))
-    elif len(ceilings := {x.ceiling for _, x in lines if math.isfinite(x.ceiling)}) == 1:
-        x, [height] = lines[0][1].x, ceilings
-        line = Line(NO_AMPLIFICATION, line_look("goal"))
-        lines.append((line, Drawn.line(x, np.full(x.size, height))))
+    else:
+        lines += _level_lines(lines, layout, y_label)
     y = np.concatenate([curve.y for _, curve in lines])
     if layout.quantity == "delta" and (y < SMALLEST_DELTA).any() and (y > SMALLEST_DELTA).any():
         # With a quarter of a decade above, where lines begin.
@@ -631,6 +625,21 @@ def _view(
         rtol=rtol,
         band=_band(lines, rtol),
     )
+
+
+def _level_lines(
+    lines: Sequence[tuple[Line, Drawn]], layout: Layout, y_label: str
+) -> list[tuple[Line, Drawn]]:
+    """Return the line of the target, or that of no amplification if it is the same for all."""
+    ceilings = {curve.ceiling for _, curve in lines if math.isfinite(curve.ceiling)}
+    if layout.goal is not None:
+        label, height = f"target {y_label} = {number(layout.goal)}", layout.goal
+    elif len(ceilings) == 1:
+        label, [height] = NO_AMPLIFICATION, ceilings
+    else:
+        return []
+    x = lines[0][1].x
+    return [(Line(label, line_look("goal")), Drawn.line(x, np.full(x.size, height)))]
 
 
 def _without_smallest_deltas(lines: Sequence[tuple[Line, Drawn]]) -> list[tuple[Line, Drawn]]:
