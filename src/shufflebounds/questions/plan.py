@@ -161,20 +161,28 @@ class Plan:
         if (left != right).any():
             # Both quantities fall.
             ends = replace(ends, lower=enclose(interval, quantity, right, goal).lower)
-        ends = self._within_eps0(ends, quantity, left)
+        ends = self._within_known_limits(ends, quantity, left, counts)
         is_promised = interval.is_exact and not interval.has_gap
         is_promised |= rtol is not None and interval.is_of_one_curve
         is_promised |= rtol is not None and self.has_several_rounds(counts[0])
         certain_end = interval.upper.end - interval.upper.end_err
         return self._judged(ends, quantity, left, counts, goal, is_promised, certain_end)
 
-    def _within_eps0(self, ends: NamedEnds, quantity: Quantity, at: FloatArray) -> NamedEnds:
-        """Return ends that take into account that δ is 0 from the ε₀ of all rounds on."""
+    def _within_known_limits(
+        self, ends: NamedEnds, quantity: Quantity, at: FloatArray, counts: Sequence[int]
+    ) -> NamedEnds:
+        """Return ends that take into account what holds without a shuffler or a secret draw.
+
+        δ is 0 from the ε₀ of all rounds on. Of training, an ε for known steps is known.
+        """
         limit = self.subject.pure_eps(self.rounds)
-        if quantity is Quantity.EPSILON:
-            lower, upper = np.minimum(ends.lower, limit), np.minimum(ends.upper, limit)
-        else:
+        if quantity is Quantity.DELTA:
             lower, upper = (np.where(at >= limit, 0.0, x) for x in (ends.lower, ends.upper))
+            return replace(ends, lower=lower, upper=upper)
+        points = zip(counts, at.tolist(), strict=True)
+        known = [self.subject.epsilon_of_known_steps(n, self.rounds, x) for n, x in points]
+        limits = np.minimum([math.inf if x is None else x for x in known], limit)
+        lower, upper = np.minimum(ends.lower, limits), np.minimum(ends.upper, limits)
         return replace(ends, lower=lower, upper=upper)
 
     def _judged(
