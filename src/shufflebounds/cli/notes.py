@@ -100,7 +100,6 @@ def notes_on(deployment: Scenario) -> list[str]:
 def _notes_on_messages(deployment: Scenario) -> list[str]:
     notes = [
         *warnings(deployment),
-        f"{deployment.sample.relation.sentence_of(deployment.words.person)} "
         f"{deployment.sample.seen.page} states the assumptions on the protocol, and what its "
         "bounds give away.",
         *_notes_on_users(deployment),

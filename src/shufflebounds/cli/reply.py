@@ -18,6 +18,7 @@ from shufflebounds.cli import report
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.tables import KEPT_SPACE, Table, table_lines
 from shufflebounds.core.enclosure import DIGITS, PrecisionError, outward
+from shufflebounds.core.relation import Relation
 from shufflebounds.curves.files import write_text
 from shufflebounds.subjects.observation import REPORTS, Observation
 
@@ -119,10 +120,28 @@ class Reply:
         end = len(self.claim[0]) if self.claim else 0
         return f"{click.style(text[:end], bold=True, fg=self.color)}{text[end:]}" if end else text
 
+    @property
+    def observation(self) -> Observation:
+        """What is seen, and by whom."""
+        return self.seen if self.deployment is None else self.deployment.sample.seen
+
+    @property
+    def assumptions(self) -> list[str]:
+        """The sentences that hold for every answer about what is seen; none for a list."""
+        if not isinstance(self.facts, Mapping) or "relation" not in self.facts:
+            return []
+        seen, words = self.observation, self.observation.words
+        relation = Relation(self.facts["relation"]).sentence_of(words.person)
+        return [x for x in (relation, words.conditions, seen.observer, words.not_covered) if x]
+
     def _explanation(self) -> list[list[str]]:
-        """The legend and the notes, as paragraphs."""
-        legend = [wrapped_paragraph(line, "  ") for line in self.legend_lines]
-        return [legend, *([wrapped_paragraph(note)] for note in (*self.notes, *self.written))]
+        """The legend, the assumptions and the notes, as paragraphs."""
+        paragraphs = [
+            [wrapped_paragraph(line, "  ") for line in lines]
+            for lines in (self.legend_lines, self.assumptions)
+        ]
+        notes = ([wrapped_paragraph(note)] for note in (*self.notes, *self.written))
+        return [*paragraphs, *notes]
 
     def _warnings(self) -> list[list[str]]:
         """The first sentences of warnings, and how to see the notes."""

@@ -13,7 +13,6 @@ from shufflebounds._version import __version__
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.notes import without_shuffler
 from shufflebounds.cli.tables import aligned, is_numeric
-from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
 
 if TYPE_CHECKING:
@@ -79,9 +78,7 @@ def report(reply: Reply, command: str, suffix: str) -> str:
 
 
 def _report_parts(reply: Reply, command: str) -> Page:
-    deployment = reply.deployment
-    seen = reply.seen if deployment is None else deployment.sample.seen
-    words = seen.words
+    deployment, seen = reply.deployment, reply.observation
     theorems = [
         f"{bound.label}: {seen.sources.get(bound.name, bound.source)}."
         for bound in (BOUNDS[name] for name in reply.bounds)
@@ -105,10 +102,7 @@ def _report_parts(reply: Reply, command: str) -> Page:
         (
             "ul",
             [
-                Relation(dict(reply.facts)["relation"]).sentence_of(words.person),
-                words.conditions,
-                seen.observer,
-                words.not_covered,
+                *reply.assumptions,
                 *reply.notes,
             ],
         ),
