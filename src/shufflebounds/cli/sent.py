@@ -68,7 +68,8 @@ NOT_FOR_GROUPS = {
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "Reports that a user sends together, linked as one, each at eps0/K.",
+    "Reports that a user sends together, linked as one, each at eps0/K, or with the noise that "
+    "other options set.",
     default=1,
     metavar="K",
     section=SENT,

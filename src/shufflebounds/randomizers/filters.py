@@ -217,8 +217,8 @@ class BloomRAPPOR(FilterRandomizer):
         if self.cohorts == 1:
             return None
         return (
-            "Reports of all cohorts hide each other only from an attacker who does not know the "
-            "user's cohort. Against others, ask with the users of the smallest cohort as n."
+            "This holds only if the attacker does not know the user's cohort. Otherwise, ask with "
+            "the users of the smallest cohort as n, and leave cohorts out."
         )
 
     @property
