@@ -144,6 +144,11 @@ class RandomAllocation(Training):
             )
 
     @property
+    def keeps_draws(self) -> bool:
+        """See `Subject`."""
+        return self.bins == KEPT
+
+    @property
     def assumed(self) -> str:  # type: ignore[override]
         """See `Training`."""
         number = "one step" if self.selected == 1 else f"{self.selected} steps"

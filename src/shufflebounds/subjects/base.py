@@ -326,6 +326,11 @@ class Subject(ABC):
         return
 
     @property
+    def keeps_draws(self) -> bool:
+        """Whether one secret draw serves all rounds, so that no two phases are independent."""
+        return False
+
+    @property
     def is_made_for_delta(self) -> bool:
         """Whether its bounds depend on the δ that they are made for; by default, none do."""
         return False

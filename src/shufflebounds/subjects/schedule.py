@@ -25,13 +25,18 @@ class Schedule(Subject):
     """Rounds that differ. A round of it consists of all phases, whatever n a question names.
 
     In different rounds the others may hold different values, so that any choice of their pairs of
-    datasets is one pair of datasets.
+    datasets is one pair of datasets. Draws of different phases are independent.
     """
 
     phases: Sequence[Phase]
 
     def __post_init__(self) -> None:
         common_relation("rounds", (phase.subject.relation for phase in self.phases))
+        if sum(phase.subject.keeps_draws for phase in self.phases) > 1:
+            raise ValueError(
+                "bins must not be kept in more than one phase, since an example keeps its step in "
+                "all of them: ask about all epochs as one phase, with the smallest noise multiplier"
+            )
 
     @property
     def relation(self) -> Relation:  # type: ignore[override]
