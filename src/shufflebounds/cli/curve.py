@@ -79,8 +79,7 @@ MAX_ROWS = 11
     option(
         "--versus",
         str,
-        "A further mechanism, such as 'krr k=20', to compare the best bounds, or each --bound; may "
-        "be repeated.",
+        "A further mechanism, such as 'krr k=20'; may be repeated.",
         multiple=True,
         metavar="TEXT",
         section=SENT,
@@ -111,10 +110,8 @@ def curve(
 ) -> Reply:
     """How do bounds change along an axis, such as the users?
 
-    Prints CSV, and plots it. A terminal shows a table of some points in place of the CSV. You can
-    claim the upper end of an upper bound. Any claim below the lower end of a lower bound is false.
-    Over several rounds the relative width is 1e-3 for epsilon and 0.05 for delta, whatever --rtol
-    says.
+    Prints CSV (in a terminal, a table of some points), and plots it. Over several rounds the
+    relative width is 1e-3 for epsilon and 0.05 for delta, whatever --rtol says.
 
     Example: shufflebounds curve krr --k 10 --eps0 4 --delta 1e-6 -o krr.csv
     """

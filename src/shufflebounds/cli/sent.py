@@ -68,8 +68,7 @@ NOT_FOR_GROUPS = {
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "Reports that a user sends together, linked as one, each at eps0/K, or with the noise that "
-    "other options set.",
+    "Linked reports of a user, each at eps0/K or with the noise that is set.",
     default=1,
     metavar="K",
     section=SENT,
@@ -77,8 +76,8 @@ K_JOINT = option(
 RATE = option(
     "--rate",
     SHARE,
-    "Poisson subsampling: the probability that a report is sent. The sample is secret, and drawn "
-    "again in every round; a panel that is drawn once protects less.",
+    "Poisson subsampling: the probability that a report is sent, drawn anew in every round, in "
+    "secret.",
     default=1.0,
     metavar="P",
     section=SENT,
@@ -86,16 +85,15 @@ RATE = option(
 COHORT = option(
     "--cohort",
     WHOLE,
-    "Exactly so many of the n users are drawn anew in every round, in secret, and report.",
+    "Exactly so many users report, drawn anew in every round, in secret.",
     metavar="SIZE",
     section=SENT,
 )
 PART = option(
     "--part",
     str,
-    "A part of joint (a user sends one report of each part together) or of parallel (each user "
-    "draws one --part at random for each report): its share of eps0 or its weight, its mechanism "
-    "and parameters, '0.5 krr k=10' or 'krr k=10 eps0=2'. Repeat it for each.",
+    "A part of joint, which sends a report of each together, or of parallel, which draws one: its "
+    "share of eps0 or weight, mechanism and parameters, '0.5 krr k=10'. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -103,9 +101,8 @@ PART = option(
 GROUP = option(
     "--group",
     str,
-    "A group of users with a mechanism of its own, in place of MECHANISM and -n: its number of "
-    "users, its mechanism and parameters, '4000 krr k=12 eps0=.5'. Repeat it for each group; one "
-    "shuffler mixes the reports of all.",
+    "Users with a mechanism of their own in one shuffle with other groups, '4000 krr k=12 "
+    "eps0=.5', in place of MECHANISM and -n. Repeat it for each.",
     multiple=True,
     metavar="TEXT",
     section=SENT,
@@ -113,7 +110,7 @@ GROUP = option(
 VICTIM = option(
     "--victim",
     WHOLE,
-    "Ask about members of one --group only: 1 is the first.  [default: all users]",
+    "Ask about members of one --group only: 1 is the first.",
     metavar="G",
     section=SENT,
 )

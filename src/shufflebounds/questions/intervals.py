@@ -460,6 +460,8 @@ def _pairs_on_top(
     if len(pairs) == 1 or min(draws) < FEWEST_ESTIMATED:
         return pairs
     largest = max(map(second_moment, pairs.values()))
+    if math.isinf(largest):
+        return pairs
     kept: dict[str, FloatArray] = {}
     for name, decomposition in pairs.items():
         logs = np.array([_log_deltas(decomposition, n, math.sqrt(largest / n)) for n in draws])

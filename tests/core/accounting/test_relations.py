@@ -68,23 +68,27 @@ def test_a_ledger_is_about_replacement(added):
         lambda: EPOCH.joint(BLANKET),
         lambda: BLANKET.joint(EPOCH),
         lambda: sb.parallel([(0.5, EPOCH), (0.5, BLANKET)]),
-        lambda: sb.Deployment(
-            {
-                "users": 1000,
-                "days": 2,
-                "reports": {
-                    "training": {
-                        "mechanism": {"type": "random_allocation", "noise_multiplier": 1.0},
-                        "answers": "fresh",
-                    }
-                },
-            }
-        ),
     ],
 )
 def test_other_answers_about_two_relations_are_refused(ask):
     with refused():
         ask()
+
+
+def test_a_deployment_of_reports_refuses_training():
+    mechanism = {"type": "random_allocation", "noise_multiplier": 1.0}
+    reports = {"training": {"mechanism": mechanism, "answers": "fresh"}}
+    with pytest.raises(ValueError, match="is training, which is not composed with reports"):
+        sb.Deployment({"users": 1000, "days": 2, "reports": reports})
+
+
+def test_phases_that_keep_their_bins_share_a_draw():
+    # One epoch with the noise of ten has ε = 12.5; two phases of five were said to have 6.4.
+    kept = sb.RandomAllocation(1.0, bins="kept")
+    for phases in ([(kept, 1000, 5)] * 2, [(kept, 100, 1), (ALLOCATION, 100, 1), (kept, 100, 2)]):
+        with pytest.raises(ValueError, match="bins must not be kept in more than one phase"):
+            sb.compose(phases)
+    assert sb.compose([(kept, 100, 1), (ALLOCATION, 100, 1)]).epsilon(1e-3).upper < 10.0
 
 
 @pytest.mark.parametrize(

@@ -438,7 +438,7 @@ def test_a_search_that_ends_wide_is_not_precise(command, monkeypatch):
     found = json.loads(result.stdout)
     assert found["precise"] is False
     assert found["blanket"] == {"lower": 100.0, "upper": 108.0}
-    assert "wider than the relative" in result.stderr
+    assert "where rtol = " in result.stderr
 
 
 def test_searches_are_held_to_the_width_that_is_asked_for(monkeypatch):
@@ -581,13 +581,15 @@ def test_mechanisms_are_listed_with_their_parameters():
     assert list(listed) == [*registry.mechanism_names(), "any"]
     told = "number of values, at least 2"
     assert listed["krr"]["parameters"] == {
-        "k": {"type": "int", "required": True, "default": None, "help": told},
-        "random": {
+        "k": {"type": "int", "required": True, "default": None, "help": told}
+    } | {
+        name: {
             "type": "Fraction",
             "required": False,
             "default": None,
-            "help": sb.KRR.PROBABILITIES["random"],
-        },
+            "help": sb.KRR.PROBABILITIES[name],
+        }
+        for name in ("random", "p")
     }
     assert listed["rappor"]["parameters"]["domain_size"]["required"] is False
     # One row each, with the names of its parameters; those that are optional in brackets. Names
