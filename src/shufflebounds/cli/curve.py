@@ -55,7 +55,7 @@ MAX_ROWS = 11
     option(
         "--x",
         Name(tuple(AXIS_ENDS)),
-        "The axis: n, eps0, eps, delta, rounds or order.",
+        "n, eps0, eps, delta, rounds, order or noise_multiplier.",
         default="n",
     ),
     option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]", metavar="X"),
@@ -65,7 +65,7 @@ MAX_ROWS = 11
     option(
         "--quantity",
         Name(DIVERGENCES),
-        "The quantity: epsilon (at delta), delta (at eps) or renyi (at order).",
+        "epsilon (at delta), delta (at eps) or renyi (at order).",
         default="epsilon",
     ),
     option(
