@@ -68,7 +68,7 @@ NOT_FOR_GROUPS = {
 K_JOINT = option(
     "--k-joint",
     WHOLE,
-    "Linked reports of a user, each at eps0/K or with the noise that is set.",
+    "Linked reports of a user, each at eps0/K or with a given noise.",
     default=1,
     metavar="K",
     section=SENT,
