@@ -313,7 +313,7 @@ def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     """Return the curves with answers `between_bounds` and, of ε, `within_eps0`; and notes."""
     reports, notes = computed[0].specification.reports, dict[str, None]()
     # Composed reports may have an ε₀ that is larger than the setting's by a rounding.
-    sent_at = cache(lambda eps0: reports.protocol(Setting(eps0=eps0)))
+    sent_at = cache(reports.protocol)
     names = [curve.specification.bound.name for curve in computed]
     columns = []
     for points in zip(*(curve.points for curve in computed), strict=True):
@@ -322,7 +322,8 @@ def _settled_curves(computed: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
         if computed[0].specification.quantity == "epsilon":
             setting = points[0].setting
             rounds = setting.rounds or 1
-            limit = sent_at(setting.eps0).pure_eps(rounds)
+            noise = Setting(eps0=setting.eps0, noise_multiplier=setting.noise_multiplier)
+            limit = sent_at(noise).pure_eps(rounds)
             answers, capped = within_eps0(answers, limit, rounds)
             notes.update(dict.fromkeys(capped))
         columns.append([replace(point, answer=answers[name]) for name, point in by_name.items()])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shufflebounds.core import setting as axis
 from shufflebounds.core.setting import Grid
 
-NAMED = "delta, eps, eps0, messages, n, order, rounds, target"
+NAMED = "delta, eps, eps0, messages, n, noise_multiplier, order, rounds, target"
 
 
 def integers(start, stop, points, **spacing):
