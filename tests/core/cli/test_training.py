@@ -142,8 +142,11 @@ def test_epochs_are_those_of_the_library(name):
     found = answer("rounds", *asked, "--eps", 0.9, "--delta", 1e-2)
     expected = sb.most_rounds(subject(name, 8.0), 0.9, 1e-2, STEPS)
     assert ends(found["best"]) == expected
-    least = ("--epochs", expected.lower, "--delta", 1e-2)
-    assert answer("epsilon", *asked, *least)["best"]["upper"] <= 0.9
+    try:
+        eps = sb.epsilon(subject(name, 8.0), STEPS, 1e-2, rounds=expected.lower)
+    except sb.PrecisionError as error:  # The lower end of several epochs may cost too much.
+        eps = error.enclosure
+    assert eps.upper <= 0.9
 
 
 def test_fewest_steps():
