@@ -425,6 +425,6 @@ def test_a_curve_along_the_noise(tmp_path):
             # Bounds in cells are as close as a curve needs them.
             assert eps.lower <= upper <= 1.002 * eps.upper
     missing = run("curve", "random_allocation", "--delta", DELTA)
-    assert "--noise-multiplier" in missing.stderr
+    assert "noise_multiplier is missing" in missing.stderr
     axis = run("curve", *EPOCH, *grid, "--delta", DELTA)
     assert "must be left out: the curve runs along noise_multiplier" in axis.stderr
