@@ -217,6 +217,7 @@ def _computed_curves(
         eps0=deployment.eps0,
         rounds=deployment.rounds,
         messages=deployment.messages,
+        noise_multiplier=deployment.noise_multiplier,
     ).at(**fixed)
     specifications = _specifications(bounds, deployment, given, axis, quantity, rtol)
     return [
