@@ -86,6 +86,8 @@ def test_answers_are_those_of_the_library(name, epochs):
     eps = sb.epsilon(subject(name), STEPS, DELTA, rounds=epochs)
     found = answer("epsilon", *asked, "--delta", DELTA)
     assert found["best"]["upper"] == eps.upper
+    # To know the steps of examples can only help an attacker.
+    assert eps.upper <= subject(name).epsilon_of_known_steps(STEPS, epochs, DELTA)
     # Fixed-size batches have a lower bound that is computed by itself.
     assert found["best"]["lower"] == pytest.approx(eps.lower, rel=1e-3)
     assert (found["n"], found["rounds"]) == (STEPS, epochs)
