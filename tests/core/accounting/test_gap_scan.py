@@ -23,7 +23,7 @@ def test_readme_states_the_ranges_that_are_scanned():
     assert gap_scan.USERS_RANGE == (1e4, 1e6)
     assert gap_scan.DELTA_RANGE == (1e-6, 1e-6)
     assert gap_scan.LIMIT == 1.002
-    (sentence,) = re.findall(r"For randomized response,.*?achieve\.", README)
+    (sentence,) = re.findall(r"For randomized response,.*?lower bound\.", README)
     for words in ("ε₀ from 0.1 to 4", "δ = 10⁻⁶", "10 000 to a million users", "0.2 %"):
         assert words in sentence
 

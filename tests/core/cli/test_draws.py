@@ -85,5 +85,8 @@ def test_parts_of_a_parallel_are_drawn_for_each_report():
 
 def test_the_help_says_it():
     text = words(succeed("epsilon", "-h").stdout)
-    assert "drawn again in every round; a panel that is drawn once protects less" in text
-    assert "each user draws one --part at random for each report" in text
+    assert "the probability that a report is sent, drawn anew in every round, in secret" in text
+    assert (
+        "A part of joint, which sends a report of each together, or of parallel, which draws one"
+        in text
+    )
