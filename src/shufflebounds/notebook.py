@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,22 +26,6 @@ if TYPE_CHECKING:
 
 # Largest number of rows of a table.
 _MOST_ROWS = 12
-
-
-@dataclass(frozen=True)
-class Framed:
-    """A whole page inside a notebook, such as `plotting.charts.page` makes.
-
-    ``height`` is that of its frame, in pixels; it is as wide as the notebook.
-    """
-
-    page: str
-    height: int = 600
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        style = f"width: 100%; height: {self.height}px; border: 0"
-        return f'<iframe title="figure" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
 
 
 def enclosure(value: Enclosure) -> str:

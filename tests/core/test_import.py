@@ -48,6 +48,15 @@ def test_the_library_loads_nothing_heavy(program):
     assert not loaded(program) & set(HEAVY)
 
 
+def test_figures_load_no_more_than_their_extra_installs():
+    """With the extra ``plot``, pip installs Matplotlib and pandas."""
+    heavy = set(HEAVY) | {"vl_convert"}
+    assert loaded("import shufflebounds.curves.plotting.figures") & heavy == {
+        "matplotlib",
+        "pandas",
+    }
+
+
 def test_only_notebooks_load_what_shows_results_in_them():
     program = "import shufflebounds as s; print(hasattr(s.Enclosure, '_repr_html_'))"
     assert "False" in loaded(program)

@@ -30,6 +30,9 @@ PRESENTING = (
     f"{LIBRARY}/curves/plotting",
     f"{REPRODUCTION}/papers",
     f"{REPRODUCTION}/proofs.py",
+    f"{REPRODUCTION}/charts.html",
+    f"{REPRODUCTION}/charts.py",
+    f"{REPRODUCTION}/descriptions.py",
     f"{REPRODUCTION}/html_page.py",
     f"{REPRODUCTION}/titles.py",
 )

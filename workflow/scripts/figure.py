@@ -6,9 +6,9 @@ with job.running(snakemake) as given:
     import json
     import sys
 
-    from reproduction import readings
+    from reproduction import charts, descriptions, readings
     from shufflebounds.curves.files import write_text
-    from shufflebounds.curves.plotting import charts, descriptions, figures
+    from shufflebounds.curves.plotting import figures
 
     paper, name = readings.paper(given), given.wildcards.figure
     sheet, checks = readings.figure(paper, name, given.input.shown)

@@ -6,8 +6,8 @@ with job.running(snakemake) as given:
     import json
     from pathlib import Path
 
+    from reproduction import charts
     from shufflebounds.curves.files import write_text
-    from shufflebounds.curves.plotting import charts
 
     papers = {title: {} for title in given.params.titles.values()}
     for path in map(Path, given.input.charts):

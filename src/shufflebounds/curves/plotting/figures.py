@@ -1,4 +1,4 @@
-"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib and seaborn.
+"""Printed figures: the panels of a `Sheet`, drawn by Matplotlib, and maps by seaborn.
 
 The same data give the same bytes: looks are fixed here, whatever the user's matplotlibrc says, and
 files carry no dates.
@@ -13,7 +13,6 @@ from typing import Any
 
 import matplotlib.style
 import numpy as np
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -537,6 +536,9 @@ def _color_limits(sheet: Sheet) -> LogNorm:
 
 def _map(ax: Axes, view: PanelView, norm: LogNorm) -> None:
     """Draw the cells of a map: shades and numbers, and letters that say whose they are."""
+    # Only the workflow has maps, and the extra ``plot`` is without it.
+    import seaborn as sns
+
     size = len(view.y_ticks), len(view.x_ticks)
     values, texts = np.full(size, np.nan), np.full(size, "", dtype=object)
     for line, cells in view.lines:

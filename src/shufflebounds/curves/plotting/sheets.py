@@ -1,8 +1,8 @@
 """Sheets: what is drawn of a figure, as numbers and texts.
 
-The printed figure (`figures`), its texts (`descriptions`) and the chart (`charts`) are made of
-the same sheet: of curves and their `Layout`, of a distribution function, of trade-off curves, or
-of maps.
+The printed figure (`figures`) is made of a sheet, and so are the texts and the chart that the
+workflow puts beside it: a sheet of curves and their `Layout`, of a distribution function, of
+trade-off curves, or of maps.
 """
 
 from __future__ import annotations

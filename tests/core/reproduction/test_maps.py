@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 import shufflebounds as sb
+from reproduction import charts, descriptions
 from reproduction.papers.accuracy import BestMechanisms
-from shufflebounds.curves.plotting import charts, descriptions, figures
+from shufflebounds.curves.plotting import figures
 
 CODE = BestMechanisms.load_code()
 

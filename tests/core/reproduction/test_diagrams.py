@@ -9,8 +9,9 @@ from PIL import Image
 from pydantic import ValidationError
 from repository import ROOT
 
+from reproduction import charts, descriptions
 from reproduction.papers.su2026 import Methods, methods
-from shufflebounds.curves.plotting import charts, descriptions, figures
+from shufflebounds.curves.plotting import figures
 from shufflebounds.curves.plotting.layout import USUAL_PRINT
 
 CONTENT = yaml.safe_load((ROOT / "config" / "su2026.yaml").read_text(encoding="utf-8"))

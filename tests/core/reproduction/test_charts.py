@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from drawn_data import EPS0, data, grid, laplace, line, panel, row, rows_of, vanishing
 
+from reproduction import charts
 from reproduction.papers.su2026.amplification_law import law_sheet
-from shufflebounds.curves.plotting import charts
 from shufflebounds.curves.plotting.layout import Line
 from shufflebounds.curves.plotting.looks import BOUND_LOOKS, line_look
 from shufflebounds.curves.plotting.sheets import Drawn, PanelView, Sheet, of_curves

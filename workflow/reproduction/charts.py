@@ -22,8 +22,8 @@ import numpy as np
 import vl_convert
 from matplotlib.markers import MarkerStyle
 
+from reproduction.descriptions import alternative_text, lines_with_names
 from shufflebounds.core.enclosure import outward
-from shufflebounds.curves.plotting.descriptions import alternative_text, lines_with_names
 from shufflebounds.curves.plotting.figures import SHADE, figure
 from shufflebounds.curves.plotting.looks import BAND, MAP_COLOR, MAP_START, UNIT, Look
 from shufflebounds.curves.plotting.names import (
