@@ -3,7 +3,6 @@
 import re
 import sys
 
-import browsers
 import pytest
 from markdown_pages import ROOT, blocks
 
@@ -27,7 +26,7 @@ def results():
 
 
 def test_every_cell_shows_what_it_is_about(results):
-    one, several, decomposition, curve, figure, best, nothing, picture, framed = results
+    one, several, decomposition, curve, figure, best, nothing, picture = results
     assert "Decomposition: 3 components" in decomposition
     lower, upper = map(float, re.findall(r"\d\.\d+", one))
     exact = sb.epsilon(sb.KRR(k=10, eps0=4.0).blanket(), n=100_000, delta=1e-6)
@@ -38,20 +37,6 @@ def test_every_cell_shows_what_it_is_about(results):
         assert drawn.startswith('<img alt="the figure" src="data:image/svg+xml;base64,')
     assert "KRR" in best
     assert nothing is None
-    assert framed.startswith('<iframe title="figure"')
-
-
-@pytest.mark.browser
-def test_the_framed_figure_is_drawn(results, tmp_path):
-    outside = tmp_path / "notebook.html"
-    outside.write_text(f"<!doctype html>{results[-1]}", encoding="utf-8")
-    with (
-        browsers.chromium() as browser,
-        browsers.opened(browser, outside.as_uri(), {"width": 800, "height": 700}) as page,
-    ):
-        inside = page.frame_locator("iframe")
-        inside.locator("details[data-drawn=yes]").wait_for()
-        assert inside.locator("input[type=checkbox]").count() == 3
 
 
 @pytest.mark.parametrize(
