@@ -106,7 +106,8 @@ def test_another_process_with_other_settings_draws_the_same_bytes(drawn, tmp_pat
     env |= {
         "MATPLOTLIBRC": str(tmp_path / "matplotlibrc"),
         "PYTHONPATH": os.pathsep.join(
-            str(ROOT / name) for name in ("src", "workflow", "tests/support")
+            str(ROOT / name)
+            for name in ("src", "workflow", "tests/core/curves/plotting", "tests/support")
         ),
         "PYTHONHASHSEED": "12345",
         "TZ": "Asia/Tokyo",
