@@ -101,10 +101,12 @@ class Renyi:
 
     @cached_property
     def has_lower(self) -> bool:
-        """Whether the pairs of datasets are given by their decompositions.
+        """Whether pairs of datasets are known, and given by their decompositions.
 
-        If not, their divergences are estimates, and only 0 is a lower end.
+        If not, the divergences are those of a blanket or estimates, and only 0 is a lower end.
         """
+        if not self.interval.is_attained:
+            return False
         pairs = dataset_pairs(self.interval.lower)
         return not any(direction.has_gap for orders in pairs for direction in orders)
 

@@ -208,8 +208,13 @@ class Randomizer(Reporter, ABC):
         """
 
     def dataset_pair(self) -> Decomposition:
-        """Return the lower bound with the customary x₂."""
-        return next(iter(self.dataset_pairs().values()))
+        """Return the lower bound with the customary x₂.
+
+        Raises ValueError if no pair of datasets is known.
+        """
+        if not (pairs := self.dataset_pairs()):
+            raise ValueError(f"no pair of datasets is known of {self.label}")
+        return next(iter(pairs.values()))
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return a crowd for every pair of the victim's inputs, and one for pairs that are alike.
@@ -414,6 +419,17 @@ def pairs_of_channel(
     # ε₀ may be the float above the number that it stands for, such as log 3.
     rel_err = CLOSED_FORM_ERR + 2.0**-52 * (eps0 or 0.0)
     return {name: from_channel(inputs[[0, 1, row_of_name[name]]], tied, rel_err) for name in names}
+
+
+def pairs_of_disjoint_inputs(
+    laws: Sequence[FloatArray], rel_err: float
+) -> dict[str, Decomposition]:
+    """Return the dataset pairs of the laws of up to three inputs: x₁⁰, x₁¹ and a third one."""
+    others = dict(zip(("x1", "third"), laws[1:], strict=False))
+    return {
+        name: Decomposition(laws[0], laws[1], others[name], rel_err).merge()
+        for name in sorted(others)
+    }
 
 
 def crowd_of_rows(rows: NDArray[np.float64], sure: NDArray[np.float64]) -> tuple[Crowd, ...]:

@@ -37,6 +37,7 @@ from shufflebounds.randomizers.base import (
     five_point,
     from_channel,
     pairs_of_channel,
+    pairs_of_disjoint_inputs,
 )
 from shufflebounds.randomizers.probabilities import (
     Probability,
@@ -383,8 +384,8 @@ class Collision(Randomizer):
     hash_values
         l, number of hash values, s + 1 to 2⁵³.
     domain_size
-        Number of items in the domain, at least s; None stands for many. Only estimates of them all
-        depend on it.
+        Number of items in the domain, at least s; None stands for many. Estimates of them all
+        depend on it, and lower ends if there are no three disjoint inputs.
 
     Notes
     -----
@@ -401,7 +402,7 @@ class Collision(Randomizer):
     items: int = field(metadata={"help": "items of a user, at least 1", "example": 2})
     hash_values: int = field(metadata={"help": "number of hash values, more than items"})
     domain_size: int | None = field(
-        default=None, metadata={"help": "number of items, which only estimates depend on"}
+        default=None, metadata={"help": "number of items, many if left out"}
     )
 
     def __post_init__(self) -> None:
@@ -421,10 +422,12 @@ class Collision(Randomizer):
         return Decomposition(a, b, self._base(2) / self._total, PRODUCT_ERR).merge()
 
     def dataset_pairs(self) -> dict[str, Decomposition]:
-        """Return the pairs in which all others hold a third disjoint input, or x₁¹."""
-        x0, x1, third = self._rows(3)
-        laws = {"third": third, "x1": x1}
-        return {name: Decomposition(x0, x1, c, PRODUCT_ERR).merge() for name, c in laws.items()}
+        """Return the pairs in which all others hold a third disjoint input, if any, or x₁¹.
+
+        There are no pairs if no inputs are disjoint.
+        """
+        inputs = 3 if self.domain_size is None else min(3, self.domain_size // self.items)
+        return pairs_of_disjoint_inputs(self._rows(inputs), PRODUCT_ERR)
 
     @property
     def bits(self) -> float:

@@ -26,7 +26,11 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import SMALLEST_MASS, FloatArray
-from shufflebounds.randomizers.base import POWER_ERR, Randomizer
+from shufflebounds.randomizers.base import (
+    POWER_ERR,
+    Randomizer,
+    pairs_of_disjoint_inputs,
+)
 from shufflebounds.randomizers.probabilities import (
     FILTER_PROBABILITIES,
     Probability,
@@ -62,14 +66,18 @@ class FilterRandomizer(Randomizer):
         a, b = self._laws(noise)
         return Decomposition(a, b, noise.ravel() * self._likelihoods[0], self._err).merge()
 
+    @property
+    @abstractmethod
+    def _input_count(self) -> int:
+        """The number of values that share no hash, at most 3."""
+
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs of two values without common hashes; all others hold a third one or x₁¹.
 
-        The third one shares no hash with them.
+        The third one, if there is one, shares no hash with them. There are no pairs if any two
+        values share a hash.
         """
-        x0, x1, third = self._laws(self._noise_of(3))
-        laws = {"third": third, "x1": x1}
-        return {name: Decomposition(x0, x1, c, self._err).merge() for name, c in laws.items()}
+        return pairs_of_disjoint_inputs(self._laws(self._noise_of(self._input_count)), self._err)
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowd that covers any three values, however many hashes they share.
@@ -139,7 +147,8 @@ class BloomRAPPOR(FilterRandomizer):
         Probability of a 1 in a bit of no hash, 10⁻¹⁰⁰ to below 1; None stands for that of bits that
         are flipped with one probability, 1/(e^{ε₀/2h} + 1).
     width
-        Number of bits of the filter, on which the bounds do not depend; None leaves it open.
+        Number of bits of the filter; None leaves it open. Only the lower ends depend on it, if it
+        is too small for three values that share no bit.
     cohorts
         Number of cohorts. A user draws one at random and keeps it.
 
@@ -226,6 +235,11 @@ class BloomRAPPOR(FilterRandomizer):
         """The probability of a 1, which `__post_init__` sets."""
         assert self.noise is not None
         return self.noise
+
+    @property
+    def _input_count(self) -> int:
+        """The number of values that share no bit, at most 3."""
+        return 3 if self.width is None else min(3, self.width // self.h)
 
     @property
     def bits(self) -> float:

@@ -34,6 +34,11 @@ class _Sketch(FilterRandomizer):
         if self.domain_size is not None:
             validation.domain_size(self.domain_size, minimum=2)
 
+    @property
+    def _input_count(self) -> int:
+        """The number of values that share no hash, at most 3."""
+        return min(3, self.width, self.domain_size or 3)
+
     def _supports_of_hashes(self, p: float, q: float, gap: float) -> Supports:
         """Return the supports of values by those of hash values, which values share by chance."""
         shared, values = 1.0 / self.width, self.domain_size or math.inf
@@ -59,9 +64,11 @@ class CMS(_Sketch):
     Parameters
     ----------
     width
-        m, number of hash values and of bits, 2 to 2⁵³. Only estimates depend on it.
+        m, number of hash values and of bits, 2 to 2⁵³. Estimates depend on it, and lower ends if
+        it is 2.
     domain_size
-        Number of values; None stands for many. Only estimates of them all depend on it.
+        Number of values; None stands for many. Estimates of them all depend on it, and lower ends
+        if it is 2.
 
     Notes
     -----
@@ -78,7 +85,7 @@ class CMS(_Sketch):
     eps0: float
     width: int = field(default=1024, metadata={"help": "number of hash values, 1024 if left out"})
     domain_size: int | None = field(
-        default=None, metadata={"help": "number of values, which only estimates depend on"}
+        default=None, metadata={"help": "number of values, many if left out"}
     )
 
     @property
@@ -132,9 +139,11 @@ class HCMS(_Sketch):
     Parameters
     ----------
     width
-        m, number of hash values and columns, a power of 2. Only estimates depend on it.
+        m, number of hash values and columns, a power of 2. Estimates depend on it, and lower ends
+        if it is 2.
     domain_size
-        Number of values; None stands for many. Only estimates of them all depend on it.
+        Number of values; None stands for many. Estimates of them all depend on it, and lower ends
+        if it is 2.
 
     Notes
     -----
@@ -154,7 +163,7 @@ class HCMS(_Sketch):
         default=1024, metadata={"help": "number of hash values, 1024 if left out", "example": 8}
     )
     domain_size: int | None = field(
-        default=None, metadata={"help": "number of values, which only estimates depend on"}
+        default=None, metadata={"help": "number of values, many if left out"}
     )
 
     def __post_init__(self) -> None:

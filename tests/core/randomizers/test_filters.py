@@ -161,3 +161,57 @@ def test_samples_cover_every_hash_function(rate):
     assert sampled.relative_width < 0.05
     with pytest.raises(ValueError, match="parts must have inputs any two of which are alike"):
         sb.Joint([sb.Subsampled(mechanism, rate)] * 2)
+
+
+def sketch_matrix(width, eps0):
+    """Rows of HCMS for one hash function that sends each value to its own number."""
+    numbers = np.arange(width)
+    signs = 1 - 2 * (np.bitwise_count(numbers[:, np.newaxis] & numbers) % 2).astype(int)
+    likely = np.concatenate([signs == 1, signs == -1], axis=1)
+    return np.where(likely, math.exp(eps0), 1.0) / (width * (math.exp(eps0) + 1.0))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rows"),
+    [
+        (sb.CMS(2.0, 2), filter_matrix([({0},), ({1},)], 2, math.exp(2.0), 1 / (math.e + 1))),
+        (
+            sb.CMS(2.0, 64, domain_size=2),
+            filter_matrix([({0},), ({1},)], 2, math.exp(2.0), 1 / (math.e + 1)),
+        ),
+        (sb.HCMS(1.0, 2), sketch_matrix(2, 1.0)),
+        (
+            sb.BloomRAPPOR(2.0, h=1, noise=0.25, width=2),
+            filter_matrix([({0},), ({1},)], 2, math.exp(2.0), 0.25),
+        ),
+    ],
+)
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_two_hash_values_have_no_third(mechanism, rows, n):
+    """In rationals: a lower end is that of inputs that exist."""
+    datasets = shuffles.all_datasets(rows, n)
+    for eps in (0.3, 0.5):
+        _, exact = shuffles.largest(datasets.values(), eps)
+        assert sb.delta(mechanism, eps, n).lower <= float(exact) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [sb.BloomRAPPOR(2.0, h=2, width=2), sb.Collision(2.0, 2, 4, domain_size=2)]
+)
+def test_a_single_input_has_no_lower_end(mechanism):
+    for question in (
+        lambda: sb.epsilon(mechanism, n=5, delta=1e-3),
+        lambda: sb.delta(mechanism, eps=0.5, n=5),
+        lambda: sb.renyi(mechanism, n=5, order=2.0),
+        lambda: sb.epsilon(mechanism, n=5, delta=1e-3, rounds=2),
+    ):
+        assert question().lower == 0.0
+    with pytest.raises(ValueError, match=r"^no pair of datasets is known of"):
+        mechanism.dataset_pair()
+
+
+def test_few_items_have_no_third_disjoint_input():
+    two_inputs = sb.Collision(1.0, items=1, hash_values=3, domain_size=2)
+    rows = sb.LocalHash(1.0, domain_size=2, hash_values=3).matrix()
+    _, exact = shuffles.largest(shuffles.all_datasets(rows, 3).values(), 0.5)
+    assert sb.delta(two_inputs, eps=0.5, n=3).lower <= float(exact) * (1.0 + 1e-12)
