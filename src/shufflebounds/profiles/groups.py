@@ -201,7 +201,7 @@ class GroupProfiles:
 
     def pairs(self, most: int) -> list[Profile]:
         """Return the D of promising pairs of datasets, each in both orders."""
-        used = self.counts(int(self.n.max()))
+        used = np.max([self.counts(int(n)) for n in self.n.tolist()], axis=0).tolist()
         active = [i for i, count in enumerate(used) if count] or [0]
         sizes = [used[i] for i in active]
         candidates = []

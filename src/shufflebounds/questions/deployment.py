@@ -35,8 +35,8 @@ from shufflebounds.questions.intervals import JoinedShuffles, View, fewer_kinds,
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.subjects.base import GivenSource, Shuffle, Source
 from shufflebounds.subjects.cohort import Cohort
-from shufflebounds.subjects.groups import GroupSource, Shares
-from shufflebounds.subjects.reports import source_of
+from shufflebounds.subjects.groups import GroupSource, PossibleSizes, Shares
+from shufflebounds.subjects.reports import proven_eps0, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,10 +299,13 @@ class Deployment:
         reports = [x.reports[place] for x in described.groups]
         shares = tuple(x.share for x in described.groups)
         sizes = Shares(shares, described.dropout, described.colluding)
-        victims = (described.groups.index(group),)
+        victim = described.groups.index(group)
         try:
             randomizers = tuple(report.randomizer() for report in reports)
-            return GroupSource(randomizers, sizes, replace(sizes, is_lower=True), victims)
+            # Reports with a large ε₀ provide the least cover.
+            others = [i for i in range(len(reports)) if i != victim] or [victim]
+            spare = max(others, key=lambda i: proven_eps0(randomizers[i]) or math.inf)
+            return GroupSource(randomizers, sizes, PossibleSizes(sizes, spare), (victim,))
         except ValueError as error:
             raise ValueError(f"reports.{reports[0].name}: {error}") from None
 

@@ -422,7 +422,7 @@ def pairs_of_channel(
 
 
 def pairs_of_disjoint_inputs(
-    laws: Sequence[FloatArray], rel_err: float
+    laws: Sequence[FloatArray] | NDArray[np.float64], rel_err: float
 ) -> dict[str, Decomposition]:
     """Return the dataset pairs of the laws of up to three inputs: x₁⁰, x₁¹ and a third one."""
     others = dict(zip(("x1", "third"), laws[1:], strict=False))

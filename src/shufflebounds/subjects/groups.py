@@ -61,32 +61,48 @@ class FixedSizes:
 
 @dataclass(frozen=True)
 class Shares:
-    """The sizes of groups that have at least these shares of n users.
+    """The fewest users of groups that have at least these shares of n users.
 
     A share of the n users drop out, and some collude. Which groups they belong to is not known: all
-    of them may be members of any group. So they are subtracted from every group, or, for a pair of
-    datasets, from the group of the victim only (``is_lower``). Sizes do not fall with n.
+    of them may be members of any group. So they are subtracted from every group. Sizes do not fall
+    with n.
     """
 
     shares: tuple[Fraction, ...]
     dropout: Fraction
     colluding: int
-    is_lower: bool = False
 
     def __call__(self, n: int, victim: int) -> tuple[int, ...]:
         """Return the sizes, which for the victim's group are 1 or more."""
-        return tuple(
-            max(self._size(n, share, is_full=self.is_lower and i != victim), int(i == victim))
-            for i, share in enumerate(self.shares)
-        )
-
-    def _size(self, n: int, share: Fraction, *, is_full: bool) -> int:
-        """Return the size of a group, without those who drop out or collude unless it is full."""
-        if is_full:
-            return math.floor(n * share)
         # ⌊x⌋ − ⌈y⌉ may fall where x and y rise. It is at least ⌊x − y⌋ − 1.
-        rounding = 1 if self.dropout and not self.is_lower else 0
-        return max(math.floor(n * (share - self.dropout)) - rounding - self.colluding, 0)
+        missing = self.colluding + (1 if self.dropout else 0)
+        sizes = [max(math.floor(n * (x - self.dropout)) - missing, 0) for x in self.shares]
+        sizes[victim] = max(sizes[victim], 1)
+        return tuple(sizes)
+
+
+@dataclass(frozen=True)
+class PossibleSizes:
+    """The sizes of groups on a day on which all n users are members of one of them.
+
+    Those who drop out or collude are members of the victim's group, and users beyond the shares are
+    members of the group ``spare``. So these sizes are those of a pair of datasets. For fewer users
+    there is a day on which no group is larger.
+    """
+
+    fewest: Shares
+    spare: int
+
+    def __call__(self, n: int, victim: int) -> tuple[int, ...]:
+        """Return the sizes, which for the victim's group are 1 or more."""
+        dropout = self.fewest.dropout
+        sizes = [math.floor(n * x) for x in self.fewest.shares]
+        unassigned = n - sum(sizes)
+        # ⌊x⌋ − ⌊y⌋ may fall where x and y rise. It is at most ⌊x − y⌋ + 1.
+        honest = math.floor(n * (self.fewest.shares[victim] - dropout)) + (1 if dropout else 0)
+        sizes[victim] = max(min(honest, sizes[victim]) - self.fewest.colluding, 1)
+        sizes[self.spare] += unassigned
+        return tuple(sizes)
 
 
 class GroupSource(Source):
@@ -99,7 +115,7 @@ class GroupSource(Source):
     sizes
         Returns how many users of each group report at least. None of the numbers falls with n.
     lower_sizes
-        The same for pairs of datasets.
+        Returns how many there are in a pair of datasets. D of those must not grow with n.
     victims
         The groups that the victim may be a member of.
     """

@@ -3,7 +3,7 @@
 import pytest
 
 import shufflebounds as sb
-from shufflebounds.subjects.groups import Shares
+from shufflebounds.subjects.groups import PossibleSizes, Shares
 
 KRR = {"type": "krr", "k": 10}
 
@@ -58,3 +58,33 @@ def test_mistakes_in_one_sentence(more, message):
     with pytest.raises(ValueError, match=message) as error:
         deployment(**more).epsilon(1e-6)
     assert "\n" not in str(error.value)
+
+
+def test_lower_ends_are_those_of_a_day_of_n_users():
+    """Every user is in one of the groups, each of which has at least its share."""
+    n, share = 500, "0.3"
+    groups = {"old": {"share": share, "eps0": {"browser": 1.0}}, "new": {"share": share}}
+    mechanism = {"type": "krr", "k": 2}
+    found = deployment(mechanism, users=n, groups=groups, mixed=True).epsilon_of_groups(1e-4)
+    fewest = int(n * float(share))
+    laws = sb.KRR(2, 1.0), sb.KRR(2, 2.0)
+    days = [
+        sb.Groups([(first, laws[0]), (n - first, laws[1])]).members()
+        for first in {fewest, n - fewest}
+    ]
+    for place, name in enumerate(("old", "new")):
+        largest = max(sb.epsilon(day[place], n, 1e-4).upper for day in days)
+        assert found[name].lower <= largest
+
+
+def test_sizes_of_a_pair_of_datasets_are_possible():
+    """All n users are there but those who drop out or collude, who are of one group."""
+    description = deployment(mixed=True, dropout="0.07").description
+    shares = tuple(x.share for x in description.groups)
+    sizes = PossibleSizes(Shares(shares, description.dropout, 3), spare=1)
+    for n in range(100, 1000):
+        fewest = [int(n * share) for share in shares]
+        honest = sizes(n, 0)
+        assert sum(honest) >= n - int(n * description.dropout) - 3
+        assert sum(honest) <= n
+        assert all(x >= y for x, y in zip(honest[1:], fewest[1:], strict=True))
