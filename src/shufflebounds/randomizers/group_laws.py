@@ -94,7 +94,7 @@ def _crowds_of_matrices(randomizers: Sequence[Randomizer], victim: int) -> tuple
     sure = [rows.min(axis=0) for rows in laws]
     for pair in itertools.combinations(range(count), 2):
         crowd = _united(laws, sure, errors, names, victim, pair, symmetric=False)
-        if (crowd.a == crowd.b).all():
+        if distinct and (crowd.a == crowd.b).all():
             continue
         if len(laws) > MAX_BLOCK_USERS:
             distinct[frozenset([str(pair).encode()])] = replace(crowd, pair=_pair_name(pair))

@@ -155,3 +155,15 @@ def test_three_groups_of_hashes_are_nearly_tight():
     groups = sb.Groups([(4000, sb.BLH(x)) for x in (0.5, 1.0, 2.0)], victim=1)
     ends = sb.epsilon(groups, n=12_000, delta=1e-6)
     assert ends.upper < 1.005 * ends.lower
+
+
+def test_a_group_whose_reports_say_nothing():
+    """Its members have ε = 0, and the others have the same cover as without a name for it."""
+    silent, open_ = (
+        sb.MatrixRandomizer([[0.25, 0.75]] * 2),
+        sb.MatrixRandomizer(sb.KRR(2, 1.0).matrix()),
+    )
+    first, second = sb.Groups([(2, silent), (3, open_)]).members()
+    assert sb.epsilon(first, 5, 1e-3).upper == 0.0
+    everybody = sb.delta(sb.Groups([(2, silent), (3, open_)]), 0.3, 5)
+    assert everybody.lower <= sb.delta(second, 0.3, 5).upper <= everybody.upper * (1.0 + 1e-9)
