@@ -87,8 +87,8 @@ class GroupCrowd:
             for inputs in itertools.product(*(range(len(self.laws[i])) for i in groups)):
                 rows = [self.laws[i][x] for i, x in zip(groups, inputs, strict=True)]
                 different.setdefault(sorted_columns([*victim, *rows]), inputs)
-            self._combinations[tuple(groups)] = different
-        return [*self._combinations[tuple(groups)].values()]
+            self._combinations[tuple(groups)] = [*different.values()]
+        return self._combinations[tuple(groups)]
 
     def block_size(self, groups: Sequence[int]) -> int:
         """Return the number of lists of reports of a block, for all combinations of inputs.
@@ -103,14 +103,16 @@ class GroupCrowd:
         return size
 
     def kinds(self) -> frozenset[bytes]:
-        """Return keys of all combinations of inputs, equal for pairs of inputs that are alike."""
-        groups = tuple(range(len(self.laws)))
-        self.combinations(groups)
-        return frozenset(self._combinations[groups])
+        """Return keys of all combinations of inputs, equal for pairs of inputs that are alike.
+
+        They are alike for some of the groups, too, since the sure masses of each group count.
+        """
+        victim = [self.a, self.b, *self.sure]
+        return frozenset(sorted_columns([*victim, *rows]) for rows in itertools.product(*self.laws))
 
     @cached_property
-    def _combinations(self) -> dict[tuple[int, ...], dict[bytes, tuple[int, ...]]]:
-        """Combinations of inputs by groups and keys."""
+    def _combinations(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+        """Combinations of inputs by groups."""
         return {}
 
     def stand_in(self, counts: Sequence[int]) -> Decomposition:

@@ -177,3 +177,18 @@ def test_two_users_of_a_block_may_hold_different_third_values():
     assert {(2, 2), (2, 3)} <= {*crowd.combinations((0, 1))}
     # Values that may change places count once.
     assert len(crowd.combinations((0, 1))) == 10
+
+
+def test_alike_pairs_are_alike_among_some_of_the_groups():
+    """What one group is sure of may tell pairs apart that all combinations of inputs do not."""
+    first, second, third = np.array(list(itertools.product((1, -1), repeat=3))).T
+    near = [0.125 + 0.03125 * x for x in (first, second)]
+    far = [0.125 + 0.0625 * x for x in (third, -third, first * second, -first * second)]
+    groups = [sb.MatrixRandomizer(rows) for rows in (near, far)]
+    crowds = {x.pair: x for x in group_crowds(groups, 1)}
+    alone = []
+    for place in (0, 2):
+        rows = np.stack([far[place], far[place + 1], np.min(near, axis=0)])
+        alone.append(rows[:, np.lexsort(rows)])
+    assert (alone[0] != alone[1]).any()
+    assert {"0 against 1", "2 against 3"} <= crowds.keys()
