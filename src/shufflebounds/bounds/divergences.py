@@ -19,8 +19,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosures, WorkError
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.profile import Interval
-from shufflebounds.questions.enclose import NamedEnds, Quantity
+from shufflebounds.profiles.profile import Interval, Quantity
+from shufflebounds.questions.enclose import NamedEnds
 from shufflebounds.questions.intervals import View, interval_of
 from shufflebounds.questions.plan import MakeInterval, Plan
 from shufflebounds.questions.renyi import DEFAULT_RTOL as RENYI_RTOL

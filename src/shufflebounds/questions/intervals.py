@@ -261,7 +261,7 @@ def _smallest(
     # larger by at most a thousandth: it is at most the blanket of each pair that it asks.
     is_quicker = suprema is not None and source.has_many_pairs
     if is_quicker:
-        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), n.size, "blanket")]
+        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), "blanket")]
     else:
         bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
