@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
@@ -30,7 +31,6 @@ from shufflebounds.profiles.two_inputs import (
     mixed_datasets,
     orders_of_two_inputs,
 )
-from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
 # Largest number of dataset pairs that are asked. They are those with the largest E G².
