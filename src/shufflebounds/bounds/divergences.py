@@ -7,8 +7,8 @@ datasets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 
@@ -19,8 +19,8 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosures, WorkError
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.profile import Interval
-from shufflebounds.questions.enclose import NamedEnds, Quantity
+from shufflebounds.profiles.profile import Interval, Quantity
+from shufflebounds.questions.enclose import NamedEnds
 from shufflebounds.questions.intervals import View, interval_of
 from shufflebounds.questions.plan import MakeInterval, Plan
 from shufflebounds.questions.renyi import DEFAULT_RTOL as RENYI_RTOL
@@ -59,69 +59,33 @@ def dataset_inputs(source: Source, ends: NamedEnds) -> list[PairName]:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen(Subject):
-    """A subject with another source in place of each, for as many draws."""
+class Changed(Subject):
+    """A subject with other shuffles, as many times."""
 
     subject: Subject
-    see: See
-    _sources: dict[object, Source] = field(default_factory=dict)
+    change: Callable[[Shuffle], Shuffle]
 
     @property
     def eps0(self) -> float | None:  # type: ignore[override]
         """ε₀ of the subject."""
         return self.subject.eps0
-
-    def total(self, rounds: int) -> int:
-        """See `Subject`."""
-        return self.subject.total(rounds)
-
-    def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """See `Subject`."""
-        return self.shuffles_of(n, 1, aim)
-
-    def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
-        """See `Subject`."""
-        return [
-            shuffle._replace(source=self._source(shuffle.source), lower_draws=None, pairs=None)
-            for shuffle in self.subject.shuffles_of(n, rounds, aim)
-        ]
-
-    def _source(self, source: Source) -> Source:
-        """Return what stands for a source; it is kept."""
-        if source.key not in self._sources:
-            self._sources[source.key] = source.seen(self.see)
-        return self._sources[source.key]
-
-
-@dataclass(frozen=True, eq=False)
-class SeenPairs(Subject):
-    """A subject with other pairs of datasets."""
-
-    subject: Subject
-    see: SeePairs
-
-    @property
-    def eps0(self) -> float | None:  # type: ignore[override]
-        """ε₀ of the subject."""
-        return self.subject.eps0
-
-    def total(self, rounds: int) -> int:
-        """See `Subject`."""
-        return self.subject.total(rounds)
 
     @property
     def label(self) -> str:
         """See `Subject`."""
         return self.subject.label
 
+    def total(self, rounds: int) -> int:
+        """See `Subject`."""
+        return self.subject.total(rounds)
+
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
         return self.shuffles_of(n, 1, aim)
 
     def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """See `Subject`."""
-        shuffles = self.subject.shuffles_of(n, rounds, aim)
-        return [x._replace(pairs=tuple(self.see(x.dataset_pairs).items())) for x in shuffles]
+        return [self.change(x) for x in self.subject.shuffles_of(n, rounds, aim)]
 
 
 def view(which: View) -> MakeInterval:
@@ -135,7 +99,15 @@ def seen(see: See) -> MakeInterval:
     def make(
         subject: Subject, counts: Sequence[int], aim: Aim, /, *, rtol: float | None = None
     ) -> Interval:
-        return interval_of(Seen(subject, see), counts, aim, View.BLANKET, rtol=rtol)
+        sources: dict[Hashable, Source] = {}
+
+        def change(shuffle: Shuffle) -> Shuffle:
+            key = shuffle.source.key
+            if key not in sources:
+                sources[key] = shuffle.source.seen(see)
+            return shuffle._replace(source=sources[key], lower_draws=None, pairs=None)
+
+        return interval_of(Changed(subject, change), counts, aim, View.BLANKET, rtol=rtol)
 
     return make
 
@@ -146,7 +118,10 @@ def seen_pairs(see: SeePairs) -> MakeInterval:
     def make(
         subject: Subject, counts: Sequence[int], aim: Aim, /, *, rtol: float | None = None
     ) -> Interval:
-        return interval_of(SeenPairs(subject, see), counts, aim, View.LOWER, rtol=rtol)
+        def change(shuffle: Shuffle) -> Shuffle:
+            return shuffle._replace(pairs=tuple(see(shuffle.dataset_pairs).items()))
+
+        return interval_of(Changed(subject, change), counts, aim, View.LOWER, rtol=rtol)
 
     return make
 

@@ -26,9 +26,9 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.core.setting import Setting
-from shufflebounds.profiles.profile import Interval
+from shufflebounds.profiles.profile import Interval, Quantity
 from shufflebounds.questions.composed import compose
-from shufflebounds.questions.enclose import Quantity, enclose
+from shufflebounds.questions.enclose import enclose
 from shufflebounds.questions.plan import BLANKETS, DEFAULT_RTOL, MakeInterval, Plan
 from shufflebounds.subjects.base import Subject
 

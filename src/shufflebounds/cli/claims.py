@@ -13,7 +13,7 @@ from shufflebounds.cli.reply import Output, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.curves import claim_files
 from shufflebounds.curves.files import write_text
-from shufflebounds.questions.enclose import Quantity
+from shufflebounds.profiles.profile import Quantity
 from shufflebounds.questions.intervals import View, interval_of
 from shufflebounds.questions.plan import Plan
 

@@ -14,6 +14,7 @@ from shufflebounds.bounds.base import Bound, Kind
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.parameters import flag, own_counts, parameters, words_of
 from shufflebounds.core import validation
+from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.enclosure import outward
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.words import counted
@@ -26,7 +27,7 @@ from shufflebounds.protocols.registry import (
 )
 from shufflebounds.questions.intervals import has_datasets
 from shufflebounds.randomizers import registry
-from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer
+from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.description import CompositionOf, Description, Part
 from shufflebounds.randomizers.gaussian import Gaussian
 from shufflebounds.randomizers.joint import Joint

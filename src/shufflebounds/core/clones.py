@@ -15,6 +15,8 @@ from shufflebounds.core.products import MASSES_ERR
 
 # Largest ε₀ whose clone has masses that floating point represents, 10⁻³⁰⁰ and more.
 LARGEST_CLONE_EPS0 = 690.0
+# Name of the stronger clone of ε₀ among blankets if it stands for all of them.
+STRONGER_CLONE = "stronger clone"
 
 
 def standard_clone(eps0: float) -> Decomposition:

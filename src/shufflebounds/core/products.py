@@ -28,6 +28,8 @@ SMALLEST_MASS = 1e-300
 U = 2.0**-53
 # Relative error of masses that take at most eight roundings.
 MASSES_ERR = 2.0**-50
+# Relative error of products of powers and a dozen factors: at most 128 roundings.
+POWER_ERR = 2.0**-46
 # Largest absolute distance of a sum of masses from 1 that is accepted as rounding.
 SUM_TOLERANCE = 1e-9
 # Largest relative difference of masses at which decompositions count as one. It is added to their

@@ -9,9 +9,9 @@ search for a root assumes that suprema fall with ε; no answer rests on that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from shufflebounds.divergence.law import log
 from shufflebounds.divergence.supremum import SharedAims, supremum
 from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile
+from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile, Query
 
 # Ratio of a supremum to δ above which its value does not matter.
 MAX_SUPREMUM_RATIO = 1e3
@@ -35,13 +35,15 @@ NAME = "all datasets"
 class Supremum(Profile):
     """Upper bounds of D(ε) over all datasets of a crowd, in its own order; ``n`` has shape (P,).
 
-    They have the same aims for all n if there are ``shared`` ones.
+    ``compute`` returns the bound at ε for n users, given a value above which it may be 1, and one
+    below which any bound will do. ``known`` keeps what it returned.
     """
 
     crowd: Crowd
     n: FloatArray
     blanket: Direction
-    shared: SharedAims | None = None
+    compute: Callable[[float, int, float, float], float]
+    known: dict[tuple[float, int, float], float] = field(default_factory=dict)
     name: str = NAME
     is_costly: bool = True
 
@@ -49,39 +51,27 @@ class Supremum(Profile):
     def of(crowd: Crowd, n: FloatArray, *, share_aims: bool = False) -> Supremum:
         """Return the suprema of a crowd, with or without shared aims."""
         shared = SharedAims(crowd, int(n.min())) if share_aims and n.min() > 1 else None
-        return Supremum(crowd, n, Direction(crowd.blanket(), n, "blanket"), shared)
-
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return int(self.n.size)
+        return Supremum(
+            crowd,
+            n,
+            Direction(crowd.blanket(), n, "blanket"),
+            lambda eps, users, hopeless, _: supremum(crowd, eps, users, hopeless, shared),
+        )
 
     @property
     def end(self) -> float:  # type: ignore[override]
         """See `Profile`."""
         return max(self.blanket.end, self.crowd.largest_loss)
 
-    @property
-    def limits(self) -> FloatArray:
-        """See `Profile`."""
-        return np.zeros(self.n.shape)
-
-    def at(self, rows: Any) -> Supremum:
+    def at(self, rows: Any) -> Self:
         """See `Profile`."""
         return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def delta_ends(self, query: Query) -> Ends:
         """See `Profile`; the lower ends are 0."""
         # Below the target it does not matter how far, as below the floor.
-        enough = np.fmax(floor, target)
-        targets, settled = (np.broadcast_to(x, eps.shape).tolist() for x in (target, enough))
-        rows = zip(eps.tolist(), self.n.tolist(), targets, settled, strict=True)
+        arrays = (query.at, self.n, query.target, np.fmax(query.floor, query.target))
+        rows = zip(*(x.tolist() for x in arrays), strict=True)
         upper = np.array([self.bound(x, int(n), _hopeless(goal), low) for x, n, goal, low in rows])
         return Ends.of(np.zeros(upper.shape), upper, self.name)
 
@@ -90,20 +80,20 @@ class Supremum(Profile):
 
         Any bound that is at most `enough` will do.
         """
-        return supremum(self.crowd, eps, n, hopeless, self.shared)
+        point = eps, n, hopeless
+        if point in self.known:
+            return self.known[point]
+        bound = self.compute(*point, enough)
+        if not bound <= enough:
+            self.known[point] = bound
+        return bound
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
-        """See `Profile`; the lower ends are those of `floor`, and an upper end may be inf."""
-        low, high = (np.broadcast_to(x, delta.shape).tolist() for x in (floor, ceiling))
-        rows = zip(self.n.tolist(), delta.tolist(), low, high, strict=True)
+    def root_ends(self, query: Query) -> Ends:
+        """See `Profile`; the lower ends are those of the floor, and an upper end may be inf."""
+        arrays = (self.n, query.at, query.floor, query.ceiling)
+        rows = zip(*(x.tolist() for x in arrays), strict=True)
         upper = np.array([self._root(int(n), *row) for n, *row in rows])
-        return Ends.of(np.minimum(low, upper), upper, self.name)
+        return Ends.of(np.minimum(query.floor, upper), upper, self.name)
 
     def _root(self, n: int, delta: float, low: float, high: float) -> float:
         """Return the smallest ε found in [low, high) where the supremum is at most δ, else inf.

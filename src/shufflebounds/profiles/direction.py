@@ -21,7 +21,7 @@ from shufflebounds.divergence.engine import divergences, few_outcomes
 from shufflebounds.divergence.enumeration import RankedOutcomes
 from shufflebounds.divergence.law import U
 from shufflebounds.divergence.saddlepoint import log_estimate
-from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile
+from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Profile, Query
 from shufflebounds.profiles.root_search import LARGEST_EPS, Probe, Search
 from shufflebounds.profiles.starts import starts
 
@@ -45,11 +45,6 @@ class Direction(Profile):
     name: str = ""
     share: float = 1.0
 
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return int(self.n.size)
-
     @cached_property
     def end(self) -> float:  # type: ignore[override]
         """See `Profile`: the largest log a/b."""
@@ -62,8 +57,13 @@ class Direction(Profile):
 
     @cached_property
     def limits(self) -> FloatArray:
-        """See `Profile`."""
+        """Lower bounds of δ of each curve at every ε, (P,)."""
         return delta_limits(self.decomposition, self.n)
+
+    @property
+    def limit(self) -> float:
+        """See `Profile`."""
+        return float(self.limits.min())
 
     def at(self, rows: Any) -> Direction:
         """See `Profile`."""
@@ -73,52 +73,39 @@ class Direction(Profile):
         """Return the outcomes for the first number of users, if they are few."""
         return few_outcomes(self.decomposition, int(self.n[0]))
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def delta_ends(self, query: Query) -> Ends:
         """See `Profile`."""
+        eps, aims = query.at, self.share * query.rtol
         within = np.minimum(eps, LARGEST_EPS)
-        aims = np.broadcast_to(self.share * np.asarray(rtol), eps.shape)
         lower, upper = divergences(
-            self.decomposition, within, self.n, aims, target, negligible=floor
+            self.decomposition, within, self.n, aims, query.target, negligible=query.floor
         )
         # D does not rise, and does not fall below its limit.
         lower = np.where(eps > LARGEST_EPS, np.minimum(self.limits, upper), lower)
         is_zero = eps >= self.end
         return Ends.of(np.where(is_zero, 0.0, lower), np.where(is_zero, 0.0, upper), self.name)
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
+    def root_ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        ceiling = np.broadcast_to(ceiling, delta.shape)
+        delta, ceiling = query.at, query.ceiling
         lower, upper = np.array(ceiling), np.full(delta.shape, math.inf)
         rows = np.flatnonzero(self.limits <= delta)
         bounded = rows[np.isfinite(ceiling[rows])]
         if bounded.size:
             rough = self.at(bounded).deltas(ceiling[bounded], COARSE_RTOL, delta[bounded])
             rows = np.setdiff1d(rows, bounded[rough.lower > delta[bounded]])
-        for i, enclosure in zip(rows, self.at(rows)._searched(delta[rows], rtol), strict=True):
+        searched = self.at(rows)._searched(delta[rows], query.rtol[rows])
+        for i, enclosure in zip(rows, searched, strict=True):
             lower[i], upper[i] = enclosure.lower, enclosure.upper
         return Ends.of(lower, upper, self.name)
 
-    def _searched(self, delta: FloatArray, rtol: float) -> Iterator[Enclosure]:
+    def _searched(self, delta: FloatArray, rtol: FloatArray) -> Iterator[Enclosure]:
         """Yield enclosures of the roots; D is evaluated at many points at once."""
         if not delta.size:
             return
-        targets = delta.tolist()
         first = starts(self.decomposition, self.n, delta, min(self.end, LARGEST_EPS))
-        searches = [
-            Search(*row, self.end, self.share * rtol) for row in zip(targets, first, strict=True)
-        ]
+        rows = zip(delta.tolist(), first, (self.share * rtol).tolist(), strict=True)
+        searches = [Search(target, start, self.end, goal) for target, start, goal in rows]
         while active := [(i, x) for i, search in enumerate(searches) for x in search.next_probes()]:
             which = np.array([i for i, _ in active])
             eps, aims = (np.array([probe[k] for _, probe in active]) for k in (0, 1))

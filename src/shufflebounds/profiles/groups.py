@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -20,7 +19,7 @@ from shufflebounds.divergence.group_supremum import Excess, group_supremum
 from shufflebounds.divergence.linear_test import linear_test
 from shufflebounds.profiles.datasets import Supremum
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.profiles.profile import Ends, Max, Profile
+from shufflebounds.profiles.profile import Ends, Max, Profile, Query
 from shufflebounds.profiles.root_search import LARGEST_EPS
 
 # Most pairs of datasets of a victim: those whose inputs make the sum of all reports vary most.
@@ -41,37 +40,19 @@ FIRST_FACTOR = 1.25
 Counts: TypeAlias = Callable[[int], tuple[int, ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class GroupSupremum(Supremum):
-    """Upper bounds of D(ε) over all datasets of groups; ``n`` are users of all of them.
+def supremum_of_groups(groups: GroupCrowd, n: FloatArray, counts: Counts) -> Supremum:
+    """Return upper bounds of D(ε) over all datasets of groups, in one order of the inputs.
 
-    ``known`` keeps the bounds, since all pairs of datasets ask for them.
+    `n` are users of all groups.
     """
-
-    groups: GroupCrowd | None = None
-    counts: Counts = lambda n: (n - 1,)
-    known: dict[tuple[float, int, float], float] = field(default_factory=dict)
-
-    @staticmethod
-    def over(groups: GroupCrowd, n: FloatArray, counts: Counts) -> GroupSupremum:
-        """Return the bounds of one order of the victim's inputs."""
-        stand_in = Direction(groups.stand_in(counts(int(n.min()))), n, "blanket")
-        return GroupSupremum(groups.crowd, n, stand_in, groups=groups, counts=counts)
-
-    def at(self, rows: Any) -> GroupSupremum:
-        """See `Profile`."""
-        return replace(self, n=self.n[rows], blanket=self.blanket.at(rows))
-
-    def bound(self, eps: float, n: int, hopeless: float, enough: float = 0.0) -> float:
-        """See `Supremum`."""
-        assert self.groups is not None
-        point = eps, n, hopeless
-        if point in self.known:
-            return self.known[point]
-        bound = group_supremum(self.groups, self.counts(n), eps, hopeless, enough)
-        if not bound <= enough:
-            self.known[point] = bound
-        return bound
+    return Supremum(
+        groups.crowd,
+        n,
+        Direction(groups.stand_in(counts(int(n.min()))), n, "blanket"),
+        lambda eps, users, hopeless, enough: group_supremum(
+            groups, counts(users), eps, hopeless, enough
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +66,7 @@ class GroupDataset(Direction):
     has_gap: ClassVar[bool] = True
 
     groups: GroupCrowd | None = None
-    above: GroupSupremum | None = None
+    above: Supremum | None = None
     counts: Counts = lambda n: (n - 1,)
 
     def at(self, rows: Any) -> GroupDataset:
@@ -93,10 +74,10 @@ class GroupDataset(Direction):
         assert self.above is not None
         return replace(self, n=self.n[rows], above=self.above.at(rows))
 
-    @cached_property
-    def limits(self) -> FloatArray:
+    @property
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.zeros(self.n.shape)
+        return 0.0
 
     def few_outcomes(self) -> RankedOutcomes | None:
         """See `Direction`: none are enumerated."""
@@ -116,34 +97,23 @@ class GroupDataset(Direction):
         u = Excess.of(self.decomposition.a, self.decomposition.b, eps, rel_err)
         return linear_test(u, self._laws, self.counts(n), rel_err)
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def delta_ends(self, query: Query) -> Ends:
         """See `Profile`."""
+        eps = query.at
         rows = zip(eps.tolist(), self.n.tolist(), strict=True)
         lower = np.array([self.lower_bound(x, int(n)) for x, n in rows])
         assert self.above is not None
-        upper = self.above.deltas(eps, rtol).upper
+        upper = self.above.deltas(eps, query.rtol).upper
         return Ends.of(np.minimum(lower, upper), np.where(eps >= self.end, 0.0, upper), self.name)
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
+    def root_ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        guesses = self.guesses(delta).tolist()
-        rows = zip(self.n.tolist(), delta.tolist(), guesses, strict=True)
-        lower = np.array([self._root_below(int(n), x, y, rtol) for n, x, y in rows])
-        ceiling = np.minimum(np.broadcast_to(ceiling, delta.shape), min(self.end, LARGEST_EPS))
+        arrays = (self.n, query.at, self.guesses(query.at), query.rtol)
+        rows = zip(*(x.tolist() for x in arrays), strict=True)
+        lower = np.array([self._root_below(int(n), *row) for n, *row in rows])
+        ceiling = np.minimum(query.ceiling, min(self.end, LARGEST_EPS))
         assert self.above is not None
-        upper = self.above.roots(delta, rtol, lower, ceiling).upper
+        upper = self.above.ends(replace(query, floor=lower, ceiling=ceiling)).upper
         return Ends.of(lower, np.minimum(upper, self.end), self.name)
 
     def _root_below(self, n: int, delta: float, guess: float, rtol: float) -> float:
@@ -181,7 +151,7 @@ class GroupProfiles:
     ``counts`` are those of the pairs of datasets.
     """
 
-    orders: tuple[tuple[GroupSupremum, ...], ...]
+    orders: tuple[tuple[tuple[GroupCrowd, Supremum], ...], ...]
     n: FloatArray
     counts: Counts
 
@@ -191,12 +161,12 @@ class GroupProfiles:
     ) -> GroupProfiles:
         """Return the bounds of several crowds for the fewest users of each group."""
         orders = [(x,) if x.symmetric else (x, x.swap()) for x in crowds]
-        bounds = [tuple(GroupSupremum.over(x, n, fewest) for x in row) for row in orders]
+        bounds = [tuple((x, supremum_of_groups(x, n, fewest)) for x in row) for row in orders]
         return GroupProfiles(tuple(bounds), n, counts)
 
     def upper(self) -> Profile:
         """Return the largest bound."""
-        parts: list[Profile] = [x for row in self.orders for x in row]
+        parts: list[Profile] = [bound for row in self.orders for _, bound in row]
         return parts[0] if len(parts) == 1 else Max(parts)
 
     def pairs(self, most: int) -> list[Profile]:
@@ -206,15 +176,14 @@ class GroupProfiles:
         sizes = [used[i] for i in active]
         candidates = []
         for row in self.orders:
-            assert row[0].groups is not None
-            reduced = row[0].groups.only(active)
-            ranked = _widest_datasets(reduced, sizes)[:most]
-            candidates += [(width, dataset, row) for width, dataset in ranked]
+            ranked = _widest_datasets(row[0][0].only(active), sizes)[:most]
+            bounds = [bound for _, bound in row]
+            candidates += [(width, dataset, bounds) for width, dataset in ranked]
         candidates.sort(key=lambda candidate: -candidate[0])
-        return [self._pair(dataset, row, active) for _, dataset, row in candidates[:most]]
+        return [self._pair(dataset, above, active) for _, dataset, above in candidates[:most]]
 
     def _pair(
-        self, dataset: GroupCrowd, above: Sequence[GroupSupremum], active: Sequence[int]
+        self, dataset: GroupCrowd, above: Sequence[Supremum], active: Sequence[int]
     ) -> Profile:
         """Return the larger D of both orders of a pair of datasets of the active groups."""
 

@@ -25,7 +25,7 @@ from shufflebounds.divergence.fourier import sum_bounds
 from shufflebounds.divergence.law import U, log
 from shufflebounds.divergence.window import Kernel
 from shufflebounds.profiles.losses import Losses
-from shufflebounds.profiles.profile import Ends, Profile
+from shufflebounds.profiles.profile import Ends, Profile, Query
 
 # Number of tilts that are compared at once in search of the one for δ or ε.
 TILTS_AT_ONCE = 24
@@ -67,11 +67,6 @@ class LossSum(Profile):
     rounds: Sequence[tuple[Losses, int]]
     name: str = ""
 
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return 1
-
     def at(self, rows: Any) -> Self:
         """See `Profile`; there is one curve."""
         return self
@@ -88,9 +83,9 @@ class LossSum(Profile):
         return math.inf if self.infinite[1] else max(self.largest, 0.0)
 
     @property
-    def limits(self) -> FloatArray:
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.array([self.infinite[0]])
+        return self.infinite[0]
 
     @cached_property
     def infinite(self) -> tuple[float, float]:
@@ -114,16 +109,9 @@ class LossSum(Profile):
         upper = math.exp(min(math.log(share) + log_mass_err, 0.0))
         return share * math.exp(-log_mass_err) * (1.0 - 1e-12), upper * (1.0 + 1e-12)
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def delta_ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        aims = np.broadcast_to(np.asarray(rtol, dtype=np.float64), eps.shape)
-        pairs = zip(eps.tolist(), aims.tolist(), strict=True)
+        pairs = zip(query.at.tolist(), query.rtol.tolist(), strict=True)
         enclosures = [self.delta(*pair) for pair in pairs]
         lower, upper = (np.array([getattr(x, end) for x in enclosures]) for end in ENDS)
         return Ends.of(lower, upper, self.name)
@@ -145,18 +133,14 @@ class LossSum(Profile):
         upper = (finite[1] + self.infinite[1]) * (1.0 + 4.0 * U)
         return Enclosure(min((finite[0] + self.infinite[0]) * (1.0 - 4.0 * U), upper), upper)
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
+    def root_ends(self, query: Query) -> Ends:
         """See `Profile`."""
+        pairs = list(zip(query.at.tolist(), query.rtol.tolist(), strict=True))
         lower, upper = (
-            np.array([self.root(x, rtol, side) for x in delta.tolist()]) for side in (-1.0, 1.0)
+            np.minimum([self.root(*pair, side) for pair in pairs], query.ceiling)
+            for side in (-1.0, 1.0)
         )
-        return Ends.of(np.minimum(lower, ceiling), np.minimum(upper, ceiling), self.name)
+        return Ends.of(lower, upper, self.name)
 
     def root(self, delta: float, rtol: float, side: float, start: Tilt | None = None) -> float:
         """Return a bound of the smallest ε with δ(ε) ≤ `delta`, from above if `side` is 1.

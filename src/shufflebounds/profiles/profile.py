@@ -4,9 +4,9 @@ Everything that is known of a mechanism is a profile: one order of a pair of dat
 the bound for all datasets, the clone, several rounds. A *profile* here is P such curves at once,
 one for each number of users; P is mostly 1. Each falls, and is convex in e^ε.
 
-A question is asked of the curve by `Profile.deltas` (δ at ε) and `Profile.roots` (the smallest ε
-with δ(ε) ≤ δ). The root of the largest of several curves is the largest of their roots, and that of
-the smallest is the smallest: a part is only asked if it may decide.
+A `Query` asks for δ at ε, or for the smallest ε with δ(ε) ≤ δ, the root at δ. The root of the
+largest of several curves is the largest of their roots, and that of the smallest is the smallest: a
+part is only asked if it may decide.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -86,14 +87,58 @@ class Ends:
         return Enclosures(np.minimum(self.lower, self.upper), self.upper)
 
 
+class Quantity(StrEnum):
+    """What is asked of a profile."""
+
+    EPSILON = "epsilon"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What P curves are asked at a point of each: δ at an ε ≥ 0, or the smallest ε at a δ > 0.
+
+    Answers aim at a relative width of ``rtol``, and hold whatever width they reach. They may be
+    wide where they are hardly above ``floor``, a lower bound of the answer; those that are not
+    below ``ceiling`` may have the ends ``ceiling`` and inf. So may a δ be where it is certain on
+    which side of ``target`` it is: a costly bound above that may be left out. All shapes are (P,).
+    """
+
+    quantity: Quantity
+    at: FloatArray
+    rtol: FloatArray
+    floor: FloatArray
+    ceiling: FloatArray
+    target: FloatArray
+
+    @staticmethod
+    def of(
+        quantity: Quantity,
+        at: FloatArray,
+        rtol: float | FloatArray,
+        floor: float | FloatArray = 0.0,
+        ceiling: float | FloatArray = math.inf,
+        target: float | FloatArray = math.nan,
+    ) -> Query:
+        """Return a query; numbers count for all curves."""
+        others = (np.broadcast_to(x, at.shape) for x in (rtol, floor, ceiling, target))
+        return Query(quantity, at, *others)
+
+    def rows(self, rows: Any) -> Query:
+        """Return the query of some curves."""
+        arrays = (self.at, self.rtol, self.floor, self.ceiling, self.target)
+        return Query(self.quantity, *(x[rows] for x in arrays))
+
+
 class Profile(ABC):
     """P curves δ(ε), ε ≥ 0, each of which falls and is convex in e^ε.
 
-    ``name`` says what it is where it decides an answer. ``end`` is an ε beyond which every curve is
-    0, inf if no such ε is known; rounding cannot tell it from one that is ``end_err`` smaller.
-    ``is_costly`` says that each δ takes many milliseconds. Then it is only asked where other bounds
-    leave a relative gap above ``least_gap``. ``is_last_resort`` says that it is hardly smaller than
-    other bounds where they claim anything.
+    It answers by `ends`, or by both `delta_ends` and `root_ends`. ``name`` says what it is where it
+    decides an answer. ``end`` is an ε beyond which every curve is 0, inf if no such ε is known;
+    rounding cannot tell it from one that is ``end_err`` smaller. ``is_costly`` says that each δ
+    takes many milliseconds. Then it is only asked where other bounds leave a relative gap above
+    ``least_gap``. ``is_last_resort`` says that it is hardly smaller than other bounds where they
+    claim anything.
     """
 
     name: str
@@ -104,14 +149,9 @@ class Profile(ABC):
     is_last_resort: ClassVar[bool] = False
 
     @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number P of curves."""
-
-    @property
-    @abstractmethod
-    def limits(self) -> FloatArray:
-        """Lower bounds of δ at every ε, from reports that only one input can produce; (P,)."""
+    def limit(self) -> float:
+        """A lower bound of δ at every ε, from reports that only one input can produce."""
+        return 0.0
 
     @abstractmethod
     def at(self, rows: Any) -> Self:
@@ -125,7 +165,6 @@ class Profile(ABC):
         """
         return self
 
-    @abstractmethod
     def deltas(
         self,
         eps: FloatArray,
@@ -133,14 +172,9 @@ class Profile(ABC):
         target: float | FloatArray = math.nan,
         floor: float | FloatArray = 0.0,
     ) -> Ends:
-        """Return ends of δ of each curve at an ε ≥ 0 of its own, shape (P,).
+        """Return ends of δ of each curve at an ε ≥ 0 of its own, (P,); see `Query`."""
+        return self.ends(Query.of(Quantity.DELTA, eps, rtol, floor, 1.0, target))
 
-        They aim at a relative width of `rtol`, and hold whatever width they reach. They may be wide
-        where it is certain on which side of `target` δ is, or where δ is hardly above `floor`, a
-        lower bound of the answer. A costly bound above `target` may be left out.
-        """
-
-    @abstractmethod
     def roots(
         self,
         delta: FloatArray,
@@ -148,11 +182,21 @@ class Profile(ABC):
         floor: float | FloatArray = 0.0,
         ceiling: float | FloatArray = math.inf,
     ) -> Ends:
-        """Return ends of the smallest ε at which each curve is at most its δ > 0, shape (P,).
+        """Return ends of the smallest ε at which each curve is at most its δ > 0, (P,)."""
+        return self.ends(Query.of(Quantity.EPSILON, delta, rtol, floor, ceiling))
 
-        Only roots between `floor` and `ceiling` matter. One that is not below `ceiling` may have
-        the ends `ceiling` and inf. Both ends are inf if no finite ε suffices.
-        """
+    def ends(self, query: Query) -> Ends:
+        """Return ends of what is asked; those of an ε are inf if no finite one suffices."""
+        is_delta = query.quantity is Quantity.DELTA
+        return self.delta_ends(query) if is_delta else self.root_ends(query)
+
+    def delta_ends(self, query: Query) -> Ends:
+        """Return ends of δ, as `ends` does."""
+        raise NotImplementedError
+
+    def root_ends(self, query: Query) -> Ends:
+        """Return ends of ε, as `ends` does."""
+        raise NotImplementedError
 
     @abstractmethod
     def estimates(self, eps: FloatArray) -> FloatArray:
@@ -173,11 +217,6 @@ class Several(Profile):
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError("parts must be one or more profiles, got none")
-
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return self.parts[0].size
 
     @property
     def is_costly(self) -> bool:  # type: ignore[override]
@@ -214,68 +253,51 @@ class Max(Several):
         return max(part.end for part in self.parts)
 
     @property
-    def limits(self) -> FloatArray:
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.asarray(np.max([part.limits for part in self.parts], axis=0))
+        return max(part.limit for part in self.parts)
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""
         return np.asarray(np.max([part.estimates(eps) for part in self.parts], axis=0))
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        if len(self.parts) == 1:
-            return self.parts[0].deltas(eps, rtol, target, floor)
-        rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
-        parts = self._ranked(eps)
-        best = parts[0].deltas(eps, rtol, target, floor)
-        for part in parts[1:]:
+        return self.parts[0].ends(query) if len(self.parts) == 1 else super().ends(query)
+
+    def delta_ends(self, query: Query) -> Ends:
+        """See `Profile`; parts whose δ is far from the largest are known less closely."""
+        rough_query = replace(query, rtol=np.maximum(query.rtol, COARSE_RTOL))
+        first, *others = self._ranked(query.at)
+        best = first.ends(query)
+        for part in others:
             with np.errstate(over="ignore"):
-                if self.is_selective and (np.exp(part.estimates(eps)) <= best.lower).all():
+                if self.is_selective and (np.exp(part.estimates(query.at)) <= best.lower).all():
                     continue
-            rough = part.deltas(eps, np.maximum(rtol, COARSE_RTOL), target, floor)
-            is_open = rough.upper > np.maximum(best.lower, floor)
-            is_open &= rough.upper - rough.lower > rtol * rough.upper
+            ends = part.ends(rough_query)
+            is_open = ends.upper > np.maximum(best.lower, query.floor)
+            is_open &= ends.upper - ends.lower > query.rtol * ends.upper
             if is_open.any():
-                rows = part.at(is_open)
-                points = (x[is_open] for x in (eps, rtol, target, floor))
-                rough = rough.where(is_open, rows.deltas(*points))
-            best = best.largest(rough)
+                ends = ends.where(is_open, part.at(is_open).ends(query.rows(is_open)))
+            best = best.largest(ends)
         return best
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
+    def root_ends(self, query: Query) -> Ends:
         """See `Profile`; one δ of another part mostly shows that its root is no larger."""
-        if len(self.parts) == 1:
-            return self.parts[0].roots(delta, rtol, floor, ceiling)
-        floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
+        delta = query.at
         first, *others = self._ranked(self.guesses(delta))
-        best = first.roots(delta, rtol, floor, ceiling)
+        best = first.ends(query)
         for part in others:
-            is_open = best.upper < ceiling
+            is_open = best.upper < query.ceiling
             if self.is_selective and is_open.any():
-                is_open = is_open & (
-                    part.estimates(np.minimum(best.lower, part.end)) > np.log(delta)
-                )
+                is_open &= part.estimates(np.minimum(best.lower, part.end)) > np.log(delta)
             if is_open.any():
                 rows, open_delta = part.at(is_open), delta[is_open]
                 ends = rows.deltas(best.upper[is_open], COARSE_RTOL, open_delta)
                 is_open[is_open] = ends.upper > open_delta
             if is_open.any():
-                rows = part.at(is_open)
-                points = delta[is_open], rtol, floor[is_open], ceiling[is_open]
-                best = best.where(is_open, best.at(is_open).largest(rows.roots(*points)))
+                ends = part.at(is_open).ends(query.rows(is_open))
+                best = best.where(is_open, best.at(is_open).largest(ends))
         return best
 
     def _ranked(self, eps: FloatArray) -> list[Profile]:
@@ -298,75 +320,38 @@ class Min(Several):
         return min(part.end for part in self.parts)
 
     @property
-    def limits(self) -> FloatArray:
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.asarray(np.min([part.limits for part in self.parts], axis=0))
+        return min(part.limit for part in self.parts)
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""
         return np.asarray(np.min([part.estimates(eps) for part in self.parts], axis=0))
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
-        """See `Profile`."""
-        rtol, target, floor = (np.broadcast_to(x, eps.shape) for x in (rtol, target, floor))
+    def ends(self, query: Query) -> Ends:
+        """See `Profile`: the smallest answer, at most the ceiling; any below the target will do.
 
-        def ask(part: Profile, rows: NDArray[np.bool_], _: FloatArray) -> Ends:
-            return part.at(rows).deltas(*(x[rows] for x in (eps, rtol, target, floor)))
-
-        return self._smallest(ask, np.ones(eps.shape), rtol, floor, target)
-
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
-        """See `Profile`."""
-        floor, ceiling = (np.broadcast_to(x, delta.shape) for x in (floor, ceiling))
-
-        def ask(part: Profile, rows: NDArray[np.bool_], best: FloatArray) -> Ends:
-            return part.at(rows).roots(delta[rows], rtol, floor[rows], best)
-
-        rtols, targets = np.full(delta.shape, rtol), np.full(delta.shape, math.nan)
-        return self._smallest(ask, ceiling, rtols, floor, targets)
-
-    def _smallest(
-        self,
-        ask: Callable[[Profile, NDArray[np.bool_], FloatArray], Ends],
-        largest: FloatArray,
-        rtol: FloatArray,
-        floor: FloatArray,
-        target: FloatArray,
-    ) -> Ends:
-        """Return the smallest answer of all parts, at most `largest`; any below `target` will do.
-
-        No more parts are asked where the answer is within a share of `rtol` of `floor`. `ask`
-        answers for a part at some rows, given the best upper ends there. If the work budget is
-        spent, the cheap parts that follow are still asked, and the error holds the best ends.
+        No more parts are asked where the answer is within a share of the width of the floor. If the
+        work budget is spent, the cheap parts that follow are still asked, and the error holds the
+        best ends.
         """
-        best, failure, gap = Ends.of(largest, largest, self.name), "", GAP_SHARE * rtol
+        floor, failure, gap = query.floor, "", GAP_SHARE * query.rtol
+        best = Ends.of(query.ceiling, query.ceiling, self.name)
         for part in self.parts:
-            gap = np.maximum(part.least_gap, GAP_SHARE * rtol) if part.is_costly else gap
+            gap = np.maximum(part.least_gap, GAP_SHARE * query.rtol) if part.is_costly else gap
             rows = best.upper > floor * (1.0 + gap)
-            rows &= ~(best.upper <= target)
+            rows &= ~(best.upper <= query.target)
             if part.is_last_resort:
-                rows &= best.upper >= largest
+                rows &= best.upper >= query.ceiling
             if not rows.any() or (failure and part.is_costly):
                 continue
             try:
                 with budget(RESERVE) if failure else nullcontext():
-                    answers = ask(part, rows, best.upper[rows])
+                    ends = part.at(rows).ends(replace(query, ceiling=best.upper).rows(rows))
             except WorkError as error:
                 failure = failure or str(error)
             else:
-                best = best.where(rows, best.at(rows).smallest(answers))
+                best = best.where(rows, best.at(rows).smallest(ends))
         if failure:
             raise WorkError(failure, one_or_many(np.minimum(floor, best.upper), best.upper))
         return best
@@ -374,14 +359,13 @@ class Min(Several):
 
 @dataclass(frozen=True, eq=False)
 class OnDemand(Profile):
-    """A profile of `count` curves that is made when it is first asked for δ, a root or a guess.
+    """A profile that is made when it is first asked for δ, a root or a guess.
 
-    It is a last resort whose making costs much. Others can ask for its end, limits and estimates
-    without making it: it claims no end and no limits, and its estimates are above all others.
+    It is a last resort whose making costs much. Others can ask for its end, limit and estimates
+    without making it: it claims no end and no limit, and its estimates are above all others.
     """
 
     make: Callable[[], Profile]
-    count: int
     name: str
     end: float = math.inf
     is_last_resort: ClassVar[bool] = True
@@ -391,39 +375,13 @@ class OnDemand(Profile):
         """The profile."""
         return self.make()
 
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return self.count
-
-    @property
-    def limits(self) -> FloatArray:
-        """See `Profile`."""
-        return np.zeros(self.count)
-
     def at(self, rows: Any) -> OnDemand:
         """See `Profile`."""
-        return OnDemand(lambda: self.profile.at(rows), np.arange(self.count)[rows].size, self.name)
+        return OnDemand(lambda: self.profile.at(rows), self.name)
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        return self.profile.deltas(eps, rtol, target, floor)
-
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
-        """See `Profile`."""
-        return self.profile.roots(delta, rtol, floor, ceiling)
+        return self.profile.ends(query)
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""

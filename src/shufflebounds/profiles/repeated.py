@@ -14,17 +14,22 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.validation import MIN_DELTA
 from shufflebounds.core.work import RESERVE, budget
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.chosen_orders import ChosenOrders
-from shufflebounds.profiles.loss_sum import LossSum
-from shufflebounds.profiles.profile import Ends, Interval, Max, Profile, one_or_many
-from shufflebounds.profiles.rounds import RoundKind, Rounds, RoundTarget, Sums
+from shufflebounds.profiles.profile import (
+    Ends,
+    Interval,
+    Max,
+    Profile,
+    Quantity,
+    Query,
+    one_or_many,
+)
+from shufflebounds.profiles.rounds import RoundKind, RoundQuestion, Rounds, Sums
 
 # Relative width that is asked for when the work budget is spent.
 ROUGH_RTOL = 0.1
@@ -39,33 +44,6 @@ SINGLE_RTOL = 1e-4
 CURVE_TARGETS = 5
 # Largest of these δ.
 LARGEST_CURVE_DELTA = 0.1
-
-
-class RoundQuestion(NamedTuple):
-    """A question about many rounds: ε at a δ, or δ at an ε, to a relative width."""
-
-    is_epsilon: bool
-    at: float
-    rtol: float
-
-    def target(self, rtol: float) -> RoundTarget:
-        """Return the question as one that nodes serve."""
-        delta, eps = (self.at, math.nan) if self.is_epsilon else (math.nan, self.at)
-        return RoundTarget(delta, eps, rtol)
-
-    def end(self, loss_sum: LossSum | ChosenOrders, side: float) -> float:
-        """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
-        if self.is_epsilon:
-            return loss_sum.root(self.at, self.rtol, side)
-        enclosure = loss_sum.delta(self.at, 0.1 * self.rtol)
-        return min(enclosure.upper if side > 0.0 else enclosure.lower, 1.0)
-
-    def of_profile(self, profile: Profile, at: float) -> Ends:
-        """Return the answer for a single round."""
-        point = np.array([at])
-        if self.is_epsilon:
-            return profile.roots(point, SINGLE_RTOL)
-        return profile.deltas(point, SINGLE_RTOL)
 
 
 class RoundAnswer(NamedTuple):
@@ -106,7 +84,7 @@ class Repeated:
     reserve: Callable[[], Sequence[RoundKind]] | None = None
 
     def __post_init__(self) -> None:
-        self._answers: dict[tuple[bool, float], tuple[float, RoundAnswer]] = {}
+        self._answers: dict[tuple[Quantity, float], tuple[float, RoundAnswer]] = {}
         self._failures: dict[RoundQuestion, WorkError] = {}
         self._curve: tuple[tuple[float, float], Sums] | None = None
 
@@ -158,11 +136,13 @@ class Repeated:
     def _sums_of_curve(self, smallest: float, rtol: float) -> Sums:
         largest = max(smallest, LARGEST_CURVE_DELTA)
         deltas = np.geomspace(smallest, largest, CURVE_TARGETS).tolist()
-        return self.rounds.sums_for([RoundTarget(delta, math.nan, rtol) for delta in deltas])
+        return self.rounds.sums_for([RoundQuestion(Quantity.EPSILON, x, rtol) for x in deltas])
 
     def _search(self, question: RoundQuestion) -> RoundAnswer:
         """Return an answer from closer and closer nodes."""
-        first = answer = RoundAnswer(0.0, self.end if question.is_epsilon else 1.0, True)
+        first = answer = RoundAnswer(
+            0.0, self.end if question.quantity is Quantity.EPSILON else 1.0, True
+        )
         failure = ""
         try:
             for answer in self._answers_of_nodes(question, first):
@@ -183,7 +163,7 @@ class Repeated:
     ) -> Iterator[RoundAnswer]:
         """Yield narrower and narrower answers; the last one is not short if it is close enough."""
         width, aim = math.inf, self._aim(question.rtol)
-        for sums in self.rounds.sums(question.target(self._first_rtol(aim))):
+        for sums in self.rounds.sums(question._replace(rtol=self._first_rtol(aim))):
             before, answer = answer, answer.narrowed(*_ends(question, sums))
             if answer.enclosure.relative_width > question.rtol:
                 yield answer
@@ -246,7 +226,7 @@ class Repeated:
         kinds: Sequence[RoundKind], question: RoundQuestion
     ) -> Iterator[tuple[float, float, str]]:
         """Yield ends from few nodes."""
-        sums = Rounds(kinds).sums_for([question.target(ROUGH_RTOL)])
+        sums = Rounds(kinds).sums_for([question])
         yield _ends(question, sums)
 
     @staticmethod
@@ -254,16 +234,19 @@ class Repeated:
         kinds: Sequence[RoundKind], question: RoundQuestion
     ) -> Iterator[tuple[float, float, str]]:
         """Yield the end of basic composition, and that of each round alone."""
+
+        def ends(profile: Profile, at: float) -> Ends:
+            return profile.ends(Query.of(question.quantity, np.array([at]), SINGLE_RTOL))
+
         share = question.at / sum(kind.times for kind in kinds) * (1.0 - 1e-12)
-        if share >= MIN_DELTA or not question.is_epsilon:
+        if share >= MIN_DELTA or question.quantity is Quantity.DELTA:
             uppers = [
-                kind.times * float(question.of_profile(kind.interval.upper, share).upper[0])
-                for kind in kinds
+                kind.times * float(ends(kind.interval.upper, share).upper[0]) for kind in kinds
             ]
             yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U), ""
         for kind in kinds:
-            ends = question.of_profile(kind.interval.lower, question.at)
-            yield float(ends.lower[0]), math.inf, str(ends.names[0])
+            lower = ends(kind.interval.lower, question.at)
+            yield float(lower.lower[0]), math.inf, str(lower.names[0])
 
 
 def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bool:
@@ -290,7 +273,7 @@ def _ends(question: RoundQuestion, sums: Sums) -> tuple[float, float, str]:
 
 def _chosen_end(question: RoundQuestion, sums: Sums) -> tuple[float, float, str]:
     """Return the upper end for rounds each of which has one order, chosen from what was seen."""
-    chosen = sums.chosen_orders(question.target(question.rtol))
+    chosen = sums.chosen_orders(question)
     return 0.0, math.inf if chosen is None else question.end(chosen, 1.0), ""
 
 
@@ -313,23 +296,18 @@ class RoundSide(Profile):
         return any(kind.interval.upper.is_costly for row in self.rows for kind in row.kinds)
 
     @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return len(self.rows)
-
-    @property
     def end(self) -> float:  # type: ignore[override]
         """See `Profile`."""
         return max(row.end for row in self.rows)
 
     @property
-    def limits(self) -> FloatArray:
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.array([row.limit for row in self.rows])
+        return min(row.limit for row in self.rows)
 
     def at(self, rows: Any) -> RoundSide:
         """See `Profile`."""
-        return replace(self, rows=[self.rows[i] for i in np.arange(self.size)[rows].tolist()])
+        return replace(self, rows=[self.rows[i] for i in np.arange(len(self.rows))[rows].tolist()])
 
     def prepared(self, smallest: float, rtol: float) -> Profile:
         """See `Profile`."""
@@ -337,43 +315,18 @@ class RoundSide(Profile):
         sums = row.sums_of_curve(smallest, rtol)
         return Max(sums.upper() if self.side > 0.0 else sums.lower())
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        return self._answers(False, eps, rtol, np.array([row.end for row in self.rows]) <= eps, 0.0)
-
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
-        """See `Profile`."""
-        return self._answers(True, delta, rtol, self.limits > delta, math.inf)
-
-    def _answers(
-        self,
-        is_epsilon: bool,
-        at: FloatArray,
-        rtol: float | FloatArray,
-        is_trivial: NDArray[np.bool_],
-        trivial: float,
-    ) -> Ends:
-        """Return the answers of all rows; those that are `is_trivial` have the `trivial` ends."""
         answers, failure = [], ""
-        goals = np.broadcast_to(rtol, at.shape).tolist()
-        for row, x, goal, skip in zip(self.rows, at.tolist(), goals, is_trivial, strict=True):
-            if skip:
-                answers.append(RoundAnswer(trivial, trivial, False))
+        is_delta = query.quantity is Quantity.DELTA
+        points = zip(self.rows, query.at.tolist(), query.rtol.tolist(), strict=True)
+        for row, at, rtol in points:
+            if row.end <= at if is_delta else row.limit > at:
+                end = 0.0 if is_delta else math.inf
+                answers.append(RoundAnswer(end, end, False))
                 continue
             try:
-                answers.append(row.answer(RoundQuestion(is_epsilon, x, goal)))
+                answers.append(row.answer(RoundQuestion(query.quantity, at, rtol)))
             except WorkError as error:
                 failure = failure or str(error)
                 answers.append(RoundAnswer(error.enclosure.lower, error.enclosure.upper, True))

@@ -32,7 +32,7 @@ from shufflebounds.profiles.losses import (
     losses_of,
 )
 from shufflebounds.profiles.one_order import losses_above_order
-from shufflebounds.profiles.profile import Ends, Interval, Max, Profile
+from shufflebounds.profiles.profile import Ends, Interval, Max, Profile, Quantity
 from shufflebounds.profiles.root_search import LARGEST_EPS
 
 # Variance that nodes at distance w add to a loss above a curve and take from one below it, together
@@ -77,18 +77,18 @@ CLOSE_RATIO = 1.01
 MAX_CHOSEN_PAIRS = 4
 
 
-class RoundTarget(NamedTuple):
-    """A question: ε at ``delta``, or δ at ``eps`` if ``delta`` is NaN, to a relative width."""
+class RoundQuestion(NamedTuple):
+    """A question about many rounds: ε at a δ, or δ at an ε, to a relative width."""
 
-    delta: float
-    eps: float
+    quantity: Quantity
+    at: float
     rtol: float
 
     def tilt(self, loss_sum: LossSum) -> Tilt:
         """Return the tilt at the answer."""
-        if math.isnan(self.delta):
-            return loss_sum.tilt_at_eps(self.eps)
-        tilt = loss_sum.tilt_at_delta(max(self.delta - loss_sum.infinite[1], 1e-9 * self.delta))
+        if self.quantity is Quantity.DELTA:
+            return loss_sum.tilt_at_eps(self.at)
+        tilt = loss_sum.tilt_at_delta(max(self.at - loss_sum.infinite[1], 1e-9 * self.at))
         return tilt if tilt.eps > 0.0 else loss_sum.tilt_at_eps(0.0)
 
     def sensitivity(self, tilt: Tilt) -> float:
@@ -96,9 +96,16 @@ class RoundTarget(NamedTuple):
 
         It does not fall further near ε = 0, where the relative width of ε means little.
         """
-        if math.isnan(self.delta):
+        if self.quantity is Quantity.DELTA:
             return self.rtol
         return self.rtol * max(tilt.theta * tilt.eps, SMALLEST_SENSITIVITY)
+
+    def end(self, loss_sum: LossSum | ChosenOrders, side: float) -> float:
+        """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
+        if self.quantity is Quantity.EPSILON:
+            return loss_sum.root(self.at, self.rtol, side)
+        enclosure = loss_sum.delta(self.at, 0.1 * self.rtol)
+        return min(enclosure.upper if side > 0.0 else enclosure.lower, 1.0)
 
 
 # ε that ascend from 0, and δ there.
@@ -261,7 +268,7 @@ class RoundCurve:
             ends = enclosures_at(direction, nodes, rtol, level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
             known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
-            limit = min(float(direction.limits[0]), float(ends.upper.min(initial=math.inf)))
+            limit = min(direction.limit, float(ends.upper.min(initial=math.inf)))
             lower, upper = (
                 np.concatenate(x)[order]
                 for x in ((known.lower, ends.lower), (known.upper, ends.upper))
@@ -299,7 +306,7 @@ class RoundCurve:
     def reach(self, level: float) -> None:
         """Add nodes until δ is at most `level` above its limit at the last one."""
         end = min(self.kind.interval.upper.end, LARGEST_EPS)
-        floor = float(self.kind.interval.upper.limits[0]) * (1.0 + 1e-6) + level
+        floor = self.kind.interval.upper.limit * (1.0 + 1e-6) + level
         while self.largest[-1] > floor and self.nodes[-1] < end:
             growth = (1.0 + LARGEST_GROWTH) ** np.arange(1.0, 7.0)
             nodes = np.unique(np.minimum(self.nodes[-1] * growth, end))
@@ -410,16 +417,14 @@ class Rounds:
         """Return a lower bound of δ at every ε, from outputs that only one input can produce."""
         logs = [
             sum(
-                kind.times * math.log1p(-limit)
-                if (limit := float(x[0].limits[0])) < 1.0
-                else -math.inf
+                kind.times * math.log1p(-limit) if (limit := x[0].limit) < 1.0 else -math.inf
                 for kind, x in zip(self.kinds, orders, strict=True)
             )
             for orders in self.orders()
         ]
         return -math.expm1(min(logs)) * (1.0 - 1e-12)
 
-    def sums(self, target: RoundTarget) -> Iterator[Sums]:
+    def sums(self, target: RoundQuestion) -> Iterator[Sums]:
         """Yield sums of losses above and below those of all rounds, closer and closer together.
 
         The first ones are those of earlier targets, if there were any: their nodes are kept.
@@ -438,7 +443,7 @@ class Rounds:
                 return
             target = target._replace(rtol=REFINEMENT * target.rtol)
 
-    def sums_for(self, targets: Sequence[RoundTarget]) -> Sums:
+    def sums_for(self, targets: Sequence[RoundQuestion]) -> Sums:
         """Return sums of losses that serve several targets, and all earlier ones."""
         if self.latest is None:
             for curve in self.curves:
@@ -448,7 +453,7 @@ class Rounds:
         self.latest = Sums(self, [curve.copy() for curve in self.curves])
         return self.latest
 
-    def _add_nodes(self, target: RoundTarget) -> None:
+    def _add_nodes(self, target: RoundQuestion) -> None:
         """Add the nodes that a target needs to the curves whose nodes are not kinks.
 
         The first curve of a family stands for all of them.
@@ -519,7 +524,7 @@ class Sums:
         sums = (self._sum(losses, times) for losses in self._above)
         return [x for x in sums if x is not None]
 
-    def chosen_orders(self, target: RoundTarget) -> ChosenOrders | LossSum | None:
+    def chosen_orders(self, target: RoundQuestion) -> ChosenOrders | LossSum | None:
         """Return what bounds rounds of one kind if each of them has some order of some pair.
 
         None if there are several kinds, or nothing to choose.
@@ -648,7 +653,7 @@ class NodePlan(NamedTuple):
     levels: list[float]
 
     @staticmethod
-    def of(points: Sequence[Points], times: Sequence[int], target: RoundTarget) -> NodePlan:
+    def of(points: Sequence[Points], times: Sequence[int], target: RoundQuestion) -> NodePlan:
         """Return the fewest nodes for a target, given estimates of the curves.
 
         With a density q of tilted losses at L, nodes at distances w lower or raise log δ by
@@ -663,7 +668,8 @@ class NodePlan(NamedTuple):
         total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
         budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
         rates = [root * math.sqrt(total_root / budget) for _, root in roots]
-        delta = math.exp(min(tilt.log_delta, 0.0)) if math.isnan(target.delta) else target.delta
+        is_delta = target.quantity is Quantity.DELTA
+        delta = math.exp(min(tilt.log_delta, 0.0)) if is_delta else target.at
         neglected = SMALL_SHARE * min(width, 1.0) * max(delta, 1e-290) / len(laws)
         levels = [max(neglected / n, 1e-290) for n in times]
         nodes = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
-from shufflebounds.profiles.profile import Ends, Interval, Profile
+from shufflebounds.profiles.profile import Ends, Interval, Profile, Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +19,6 @@ class Stacked(Profile):
 
     parts: Sequence[Profile]
     name: str = ""
-
-    @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return len(self.parts)
 
     @property
     def end(self) -> float:  # type: ignore[override]
@@ -41,46 +36,22 @@ class Stacked(Profile):
         return any(part.is_costly for part in self.parts)
 
     @property
-    def limits(self) -> FloatArray:
+    def limit(self) -> float:
         """See `Profile`."""
-        return np.concatenate([np.zeros(0), *(part.limits for part in self.parts)])
+        return min((part.limit for part in self.parts), default=0.0)
 
     def at(self, rows: Any) -> Stacked:
         """See `Profile`."""
-        return replace(self, parts=[self.parts[i] for i in np.arange(self.size)[rows].tolist()])
-
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = np.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
-        """See `Profile`."""
-        return self._each(lambda part, *row: part.deltas(*row), eps, rtol, target, floor)
-
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = np.inf,
-    ) -> Ends:
-        """See `Profile`."""
-        return self._each(
-            lambda part, delta, *row: part.roots(delta, rtol, *row), delta, floor, ceiling
+        return replace(
+            self, parts=[self.parts[i] for i in np.arange(len(self.parts))[rows].tolist()]
         )
 
-    def _each(self, ask: Callable[..., Ends], *points: float | FloatArray) -> Ends:
-        """Return the ends of each part at its row of the points.
-
-        If the work budget is spent, the error says nothing of any curve.
-        """
-        columns = [np.broadcast_to(x, (self.size,)) for x in points]
+    def ends(self, query: Query) -> Ends:
+        """See `Profile`; if the work budget is spent, the error says nothing of any curve."""
         listed = []
         for i, part in enumerate(self.parts):
             try:
-                listed.append(ask(part, *(x[i : i + 1] for x in columns)))
+                listed.append(part.ends(query.rows(slice(i, i + 1))))
             except WorkError as error:
                 raise WorkError(str(error), Enclosure(0.0, np.inf)) from None
         fields = zip(*(vars(ends).values() for ends in listed), strict=True)

@@ -18,7 +18,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.cohort_two_inputs import CohortOfTwoInputs
 from shufflebounds.divergence.two_inputs import Datasets, Largest, LargestRoot, TwoInputs
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.profiles.profile import Ends, Profile
+from shufflebounds.profiles.profile import Ends, Profile, Query
 
 # Largest number of users times masses that both inputs share, without outputs that say nothing:
 # with more, the bound for all datasets is close. Speed only.
@@ -120,41 +120,24 @@ class LargestOfTwoInputs(Profile):
     least_gap: float = SUFFICIENT_GAP_OF_ALL
 
     @property
-    def size(self) -> int:
-        """See `Profile`."""
-        return int(self.n.size)
-
-    @property
     def end(self) -> float:  # type: ignore[override]
         """See `Profile`."""
         return max(x.end for x in self.blankets)
-
-    @property
-    def limits(self) -> FloatArray:
-        """See `Profile`."""
-        return np.zeros(self.n.shape)
 
     def at(self, rows: Any) -> LargestOfTwoInputs:
         """See `Profile`."""
         blankets = tuple(x.at(rows) for x in self.blankets)
         return replace(self, n=self.n[rows], blankets=blankets)
 
-    def deltas(
-        self,
-        eps: FloatArray,
-        rtol: float | FloatArray,
-        target: float | FloatArray = math.nan,
-        floor: float | FloatArray = 0.0,
-    ) -> Ends:
+    def delta_ends(self, query: Query) -> Ends:
         """See `Profile`; the lower ends are those of a dataset."""
-        aim = max(LEAST_RTOL, float(np.min(rtol, initial=1.0)))
-        negligible = np.broadcast_to(floor, eps.shape)
+        eps, aim = query.at, max(LEAST_RTOL, float(np.min(query.rtol, initial=1.0)))
         lower, upper = np.zeros(eps.shape), np.ones(eps.shape)
         names = np.full(eps.shape, self.name, dtype=object)
         for n in np.unique(self.n):
             rows, others = self.n == n, self.memory.others(int(n))
             counts = self._counts(others)
-            ends = self.memory.largest(eps[rows], counts, others, aim, negligible[rows])
+            ends = self.memory.largest(eps[rows], counts, others, aim, query.floor[rows])
             for order in (ends[i] for i in self.orders):
                 better = order.lower > lower[rows]
                 texts = [self._label(x, others) for x in order.first.tolist()]
@@ -165,22 +148,16 @@ class LargestOfTwoInputs(Profile):
         lower, upper = (np.where(is_zero, 0.0, np.minimum(x, 1.0)) for x in (lower, upper))
         return Ends(lower, upper, names, np.zeros(eps.shape, dtype=bool))
 
-    def roots(
-        self,
-        delta: FloatArray,
-        rtol: float,
-        floor: float | FloatArray = 0.0,
-        ceiling: float | FloatArray = math.inf,
-    ) -> Ends:
+    def root_ends(self, query: Query) -> Ends:
         """See `Profile`."""
-        low, high = (np.broadcast_to(x, delta.shape).tolist() for x in (floor, ceiling))
-        rows = zip(self.n.tolist(), delta.tolist(), low, high, strict=True)
-        roots = [self._root(int(n), goal, (x, y), rtol) for n, goal, x, y in rows]
+        arrays = (self.n, query.at, query.floor, query.ceiling, query.rtol)
+        rows = zip(*(x.tolist() for x in arrays), strict=True)
+        roots = [self._root(int(n), goal, (x, y), rtol) for n, goal, x, y, rtol in rows]
         lower, upper, first = (np.array(x) for x in zip(*roots, strict=True))
         counts = zip(first.tolist(), self.n.tolist(), strict=True)
         texts = [self._label(x, self.memory.others(int(n))) for x, n in counts]
         names = np.array(texts, dtype=object)
-        return Ends(lower, upper, names, np.zeros(delta.shape, dtype=bool))
+        return Ends(lower, upper, names, np.zeros(upper.shape, dtype=bool))
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""

@@ -16,8 +16,8 @@ from shufflebounds.core.enclosure import Enclosure, Enclosures
 from shufflebounds.core.relation import common_relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
+from shufflebounds.profiles.profile import Quantity
 from shufflebounds.questions.arguments import ArrayOf, is_array_like, paired
-from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import View, interval_of
 from shufflebounds.questions.plan import Plan
 from shufflebounds.randomizers.base import Randomizer

@@ -17,9 +17,9 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.relation import Relation
 from shufflebounds.core.validation import Count
 from shufflebounds.core.work import limited
+from shufflebounds.profiles.profile import Quantity
 from shufflebounds.profiles.rounds import Sums
 from shufflebounds.questions.answers import Sent
-from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import repeated
 from shufflebounds.questions.plan import Plan
 from shufflebounds.subjects.base import Aim

@@ -21,7 +21,8 @@ from shufflebounds.core.progress import steps
 from shufflebounds.core.relation import common_relation
 from shufflebounds.core.words import counted
 from shufflebounds.core.work import BUDGET, budget
-from shufflebounds.profiles.rounds import RoundTarget, Sums
+from shufflebounds.profiles.profile import Quantity
+from shufflebounds.profiles.rounds import RoundQuestion, Sums
 from shufflebounds.questions.deployment_description import (
     DailyReport,
     Days,
@@ -173,7 +174,7 @@ class SentReports:
 
     def _new_sums(self, delta: float) -> Sums:
         """Return losses, of the blanket if the bound for all datasets would cost too much."""
-        target = RoundTarget(delta, math.nan, LOSSES_RTOL)
+        target = RoundQuestion(Quantity.EPSILON, delta, LOSSES_RTOL)
         with suppress(WorkError), budget(self._best_work()):
             return repeated(self.shuffles).rounds.sums_for([target])
         return repeated(self.shuffles, View.SIMPLE).rounds.sums_for([target])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,7 @@ from numpy.typing import NDArray
 from shufflebounds.core.enclosure import Enclosure, Enclosures, PrecisionError, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import RESERVE, budget
-from shufflebounds.profiles.profile import Ends, Interval, Profile, one_or_many
-
-
-class Quantity(StrEnum):
-    """What is asked of a profile."""
-
-    EPSILON = "epsilon"
-    DELTA = "delta"
+from shufflebounds.profiles.profile import Ends, Interval, Profile, Quantity, Query, one_or_many
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,76 +49,61 @@ def enclose(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float)
 
     If the work budget is spent, the error holds valid ends of all points.
     """
+    query = Query.of(quantity, at, rtol)
     if interval.is_exact:
-        ends = _ask(interval.upper, quantity, at, rtol)
+        ends = _ask(interval.upper, query)
         return NamedEnds(ends.lower, ends.upper, ends.names, ends.names, ends.is_short)
     if interval.is_attained:
-        return _enclose_ends(interval, quantity, at, rtol)
+        return _enclose_ends(interval, query)
     try:
-        known = _enclose_ends(interval, quantity, at, rtol)
+        known = _enclose_ends(interval, query)
     except WorkError as error:
         upper = np.atleast_1d(error.enclosure.upper)
         raise WorkError(str(error), one_or_many(np.zeros(upper.shape), upper)) from None
     return replace(known, lower=np.zeros(at.shape))
 
 
-def _enclose_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> NamedEnds:
+def _enclose_ends(interval: Interval, query: Query) -> NamedEnds:
     """Return the ends of two different profiles, whether or not the lower one is attained."""
-    lower = _lower_ends(interval, quantity, at, rtol)
-    upper = _ask(interval.upper, quantity, at, rtol, lower.lower)
-    lower = _with_mixed(interval, quantity, at, rtol, lower, upper)
+    lower = _lower_ends(interval, query)
+    upper = _ask(interval.upper, replace(query, floor=lower.lower))
+    lower = _with_mixed(interval, query, lower, upper)
     return NamedEnds(lower.lower, upper.upper, lower.names, upper.names, upper.is_short)
 
 
-def _with_mixed(
-    interval: Interval,
-    quantity: Quantity,
-    at: FloatArray,
-    rtol: float,
-    lower: Ends,
-    upper: Ends,
-) -> Ends:
+def _with_mixed(interval: Interval, query: Query, lower: Ends, upper: Ends) -> Ends:
     """Return the lower ends, raised by further datasets where the upper ones are not close."""
     if interval.mixed is None:
         return lower
     is_wide = upper.upper > lower.lower * (1.0 + interval.mixed.least_gap)
     if not is_wide.any():
         return lower
-    floor = lower.lower[is_wide]
-    mixed = _ask(interval.mixed.at(is_wide), quantity, at[is_wide], rtol, floor)
+    mixed = _ask(interval.mixed.at(is_wide), replace(query, floor=lower.lower).rows(is_wide))
     return lower.where(is_wide, lower.at(is_wide).largest(mixed))
 
 
-def _ask(
-    profile: Profile,
-    quantity: Quantity,
-    at: FloatArray,
-    rtol: float,
-    floor: float | FloatArray = 0.0,
-) -> Ends:
+def _ask(profile: Profile, query: Query) -> Ends:
     """Return the ends of a profile's ε or δ; a `WorkError` has valid ends of all points."""
-    is_epsilon = quantity is Quantity.EPSILON
     try:
-        if is_epsilon:
-            return profile.roots(at, rtol, floor)
-        return profile.deltas(at, rtol, floor=floor)
+        return profile.ends(query)
     except WorkError as error:
         if error.enclosure != Enclosure(0.0, math.inf):
             raise
         message = str(error)
-    upper = np.full(at.shape, profile.end if is_epsilon else 1.0)
-    raise WorkError(message, one_or_many(np.minimum(floor, upper), upper))
+    end = profile.end if query.quantity is Quantity.EPSILON else 1.0
+    upper = np.full(query.at.shape, end)
+    raise WorkError(message, one_or_many(np.minimum(query.floor, upper), upper))
 
 
-def _lower_ends(interval: Interval, quantity: Quantity, at: FloatArray, rtol: float) -> Ends:
+def _lower_ends(interval: Interval, query: Query) -> Ends:
     """Return the ends of the lower profile; a `WorkError` gets the best upper bound."""
     try:
-        return _ask(interval.lower, quantity, at, rtol)
+        return _ask(interval.lower, query)
     except WorkError as error:
         message, enclosure = str(error), error.enclosure
     with budget(RESERVE):
         try:
-            upper = _ask(interval.upper, quantity, at, rtol).upper
+            upper = _ask(interval.upper, query).upper
         except WorkError as error:
             enclosure = error.enclosure
         else:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
@@ -30,7 +31,6 @@ from shufflebounds.profiles.two_inputs import (
     mixed_datasets,
     orders_of_two_inputs,
 )
-from shufflebounds.randomizers.base import STRONGER_CLONE
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Source, Subject
 
 # Largest number of dataset pairs that are asked. They are those with the largest E G².
@@ -261,7 +261,7 @@ def _smallest(
     # larger by at most a thousandth: it is at most the blanket of each pair that it asks.
     is_quicker = suprema is not None and source.has_many_pairs
     if is_quicker:
-        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), n.size, "blanket")]
+        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), "blanket")]
     else:
         bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:

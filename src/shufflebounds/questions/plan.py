@@ -14,8 +14,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far
-from shufflebounds.profiles.profile import Interval
-from shufflebounds.questions.enclose import NamedEnds, Quantity, enclose
+from shufflebounds.profiles.profile import Interval, Quantity
+from shufflebounds.questions.enclose import NamedEnds, enclose
 from shufflebounds.questions.intervals import View, interval_of, shuffle_count
 from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Subject
 

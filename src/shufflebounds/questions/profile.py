@@ -372,8 +372,8 @@ def sampled_profile(
         high = upper.at(rows).deltas(eps, rtol, floor=low).upper
         return low if interval.is_attained else np.zeros(eps.size), np.minimum(high, 1.0)
 
-    limit = float(lower.limits[0]) if interval.is_attained else 0.0
-    floor = float(upper.limits[0]) * (1.0 + 1e-6) + smallest
+    limit = lower.limit if interval.is_attained else 0.0
+    floor = upper.limit * (1.0 + 1e-6) + smallest
     return _capped_curve(_profile(ends, step, floor, limit, end), plan, n, smallest, density)
 
 

@@ -30,10 +30,10 @@ from shufflebounds.profiles.axis_search import (
     LossAxis,
     SearchAxis,
 )
+from shufflebounds.profiles.profile import Quantity
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.answers import Sent
-from shufflebounds.questions.enclose import Quantity
 from shufflebounds.questions.intervals import interval_of
 from shufflebounds.questions.plan import BLANKETS, LOWER, MakeInterval, Plan
 from shufflebounds.subjects.base import Aim, InfeasibleError, Subject

@@ -16,30 +16,16 @@ from shufflebounds.core import validation
 from shufflebounds.core.clones import clone_of_mechanism
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
-from shufflebounds.core.products import SMALLEST_MASS, BoolArray, FloatArray
+from shufflebounds.core.products import POWER_ERR, SMALLEST_MASS, BoolArray, FloatArray
 from shufflebounds.core.relation import Relation
 from shufflebounds.estimation.reporter import Reporter
+from shufflebounds.randomizers.kinds import CoordinatePair
+from shufflebounds.randomizers.matrix_pairs import MatrixPairs
 
 # Relative error of the entries of a closed form, which takes at most 16 roundings.
 CLOSED_FORM_ERR = 2.0**-49
 # Relative error of products of several closed forms and a total: at most 32 roundings.
 PRODUCT_ERR = 2.0**-48
-# Relative error of products of powers and a dozen factors: at most 128 roundings.
-POWER_ERR = 2.0**-46
-# Name of the stronger clone of ε₀ among `Randomizer.blankets` if it stands for all of them.
-STRONGER_CLONE = "stronger clone"
-
-
-@dataclass(frozen=True, eq=False)
-class CoordinatePair:
-    """The victim's two inputs in one coordinate of a joint, and the decomposition of their reports.
-
-    ``inputs`` names them, such as ``0 against 3`` or, if they are equal, ``3 in both``.
-    """
-
-    inputs: str
-    differs: bool
-    decomposition: Decomposition
 
 
 class Randomizer(Reporter, ABC):
@@ -150,8 +136,8 @@ class Randomizer(Reporter, ABC):
         return self.coordinates, name
 
     @cached_property
-    def by_matrix(self) -> Randomizer | None:
-        """The randomizer of the ``matrix()``, whose pairs of inputs and datasets bound this one.
+    def by_matrix(self) -> MatrixPairs | None:
+        """The pairs of inputs of the ``matrix()``, which bound this randomizer.
 
         It is None if there is no matrix or if it is too large, and for a class of which
         ``pairs_are_proven``. Then `blanket`, `dataset_pairs` and `crowds` are believed. Raises
@@ -160,10 +146,7 @@ class Randomizer(Reporter, ABC):
         make = getattr(self, "matrix", None)
         if vars(type(self)).get("pairs_are_proven") or not callable(make):
             return None
-        # `matrix` is a kind of randomizer, and so imports this module.
-        from shufflebounds.randomizers.matrix import examined_matrix
-
-        return examined_matrix(self, make)
+        return MatrixPairs.examined(self, make)
 
     def simple_bound(self) -> Decomposition | None:
         """Return a bound for all pairs of inputs that takes milliseconds: the stronger clone of ε₀.
@@ -176,7 +159,7 @@ class Randomizer(Reporter, ABC):
         eps0 = getattr(self, "eps0", None)
         if self.by_matrix is not None and eps0 is not None:
             # No ε₀ is believed that the matrix contradicts.
-            eps0 = max(eps0, self.by_matrix.eps0 or 0.0)
+            eps0 = max(eps0, self.by_matrix.eps0)
         return clone_of_mechanism(eps0)
 
     def choices(self, *, apart: bool = False) -> tuple[CoordinatePair, ...]:

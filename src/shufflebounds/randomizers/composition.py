@@ -186,7 +186,8 @@ def missing_property(part: Randomizer) -> str:
             "have blankets that are their own mirror images, for nobody knows the worst pair of "
             "other ones"
         )
-    is_declared = part.composable and part.by_matrix is None
+    known = part.by_matrix
+    is_declared = part.composable if known is None else known.are_alike
     if len(blankets) > 1 or not (is_declared or inputs_are_alike(part)):
         return (
             "have inputs any two of which are alike, by a matrix() that shows it or an attribute "

@@ -13,11 +13,11 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
-from shufflebounds.core.products import FloatArray
+from shufflebounds.core.products import POWER_ERR, FloatArray
 from shufflebounds.core.validation import MAX_ENTRIES
 from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import SpreadOfShares, bits_of_sets, of_pure
-from shufflebounds.randomizers.base import POWER_ERR, Randomizer, crowd_of_rows
+from shufflebounds.randomizers.base import Randomizer, crowd_of_rows
 
 # What a report says of a value whose bucket was not drawn.
 _NOT_DRAWN = 0

@@ -25,12 +25,8 @@ from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
-from shufflebounds.core.products import SMALLEST_MASS, FloatArray
-from shufflebounds.randomizers.base import (
-    POWER_ERR,
-    Randomizer,
-    pairs_of_disjoint_inputs,
-)
+from shufflebounds.core.products import POWER_ERR, SMALLEST_MASS, FloatArray
+from shufflebounds.randomizers.base import Randomizer, pairs_of_disjoint_inputs
 from shufflebounds.randomizers.probabilities import (
     FILTER_PROBABILITIES,
     Probability,

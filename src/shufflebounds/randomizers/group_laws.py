@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.groups import MAX_BLOCK_USERS, GroupCrowd
-from shufflebounds.core.products import SMALLEST_MASS, FloatArray, compounded
-from shufflebounds.randomizers.base import POWER_ERR, Randomizer
-from shufflebounds.randomizers.matrix import as_matrix
+from shufflebounds.core.products import POWER_ERR, SMALLEST_MASS, FloatArray, compounded
+from shufflebounds.randomizers.base import Randomizer
+from shufflebounds.randomizers.matrix_pairs import MatrixPairs, check_matrix
 
 # Largest number of pairs of the victim's inputs, times combinations of inputs of a block, times
 # outputs of matrices for which the bound for all datasets is computed.
@@ -30,7 +30,7 @@ def require_one_form(randomizers: Sequence[Randomizer]) -> None:
     if len(forms) == 1 and None not in forms:
         return
     try:
-        sizes = [as_matrix(r).matrix().shape[1] for r in randomizers]
+        sizes = [_matrix_pairs(r).matrix.shape[1] for r in randomizers]
     except ValueError as error:
         labels = ", ".join(dict.fromkeys(r.label for r in randomizers))
         raise ValueError(f"groups must send reports of one form, got {labels}: {error}") from None
@@ -76,15 +76,24 @@ def _crowd_of_values(randomizers: Sequence[Randomizer], victim: int) -> GroupCro
     )
 
 
+def _matrix_pairs(mechanism: Randomizer) -> MatrixPairs:
+    """Return the pairs of inputs of a mechanism's matrix; raise ValueError if it has none."""
+    if mechanism.by_matrix is not None:
+        return mechanism.by_matrix
+    if not callable(make := getattr(mechanism, "matrix", None)):
+        raise ValueError(f"{mechanism.label} has no matrix() of probabilities")
+    return MatrixPairs(check_matrix(make()), POWER_ERR)
+
+
 def _crowds_of_matrices(randomizers: Sequence[Randomizer], victim: int) -> tuple[GroupCrowd, ...]:
     """Return the crowds of all pairs of rows of the victim's matrix.
 
     Of those that are alike, one is kept, unless blocks do not have users of all groups.
     """
-    matrices = [as_matrix(r) for r in randomizers]
-    used = np.vstack([x.divided_rows for x in matrices]).any(axis=0)
-    laws = [x.divided_rows[:, used] for x in matrices]
-    errors = [x.divided_err for x in matrices]
+    matrices = [_matrix_pairs(r) for r in randomizers]
+    used = np.vstack([x.rows for x in matrices]).any(axis=0)
+    laws = [x.rows[:, used] for x in matrices]
+    errors = [x.rel_err for x in matrices]
     count = len(laws[victim])
     largest = sorted(len(x) for x in laws)[-MAX_BLOCK_USERS:]
     if count * (count - 1) // 2 * int(used.sum()) * int(np.prod(largest)) > MAX_MATRIX_SIZE:

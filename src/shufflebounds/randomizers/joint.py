@@ -26,17 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core import validation
+from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import LARGEST_JOINT, Decomposition
 from shufflebounds.core.products import SMALLEST_MASS, distinct_products, log_ratios
 from shufflebounds.divergence.coordinates import pattern_count
-from shufflebounds.randomizers.base import (
-    STRONGER_CLONE,
-    CoordinatePair,
-    Randomizer,
-    named_inputs,
-    single_blanket,
-)
+from shufflebounds.randomizers.base import Randomizer, named_inputs, single_blanket
 from shufflebounds.randomizers.coarsening import coarsened
 from shufflebounds.randomizers.composition import (
     Composition,
@@ -55,6 +50,7 @@ from shufflebounds.randomizers.crowds import (
     name_by_differing,
     single_crowds,
 )
+from shufflebounds.randomizers.kinds import CoordinatePair
 
 # Largest number of patterns of inputs of a joint, and of choices of coordinates that differ.
 # Patterns that are others in reverse order count, too. It limits the time of a question.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shufflebounds.core.datasets import Crowd, Inputs, OtherInput
+from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, U, compounded
 from shufflebounds.core.work import spend
 
@@ -37,6 +38,18 @@ _WORK_PER_SORTED_NUMBER = 40.0
 _NUMBERS_PER_BLOCK = 2**22
 # Floats represent all integers up to twice this one, so that sums below it are exact.
 _EXACT = 2**52
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinatePair:
+    """The victim's two inputs in one coordinate of a joint, and the decomposition of their reports.
+
+    ``inputs`` names them, such as ``0 against 3`` or, if they are equal, ``3 in both``.
+    """
+
+    inputs: str
+    differs: bool
+    decomposition: Decomposition
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition, parallel, subsample
 from shufflebounds.core.products import FloatArray
 from shufflebounds.estimation.accuracy import Spread
-from shufflebounds.randomizers.base import CoordinatePair, Randomizer, single_blanket
+from shufflebounds.randomizers.base import Randomizer, single_blanket
 from shufflebounds.randomizers.composition import (
     Composition,
     check_parts,
@@ -30,6 +30,7 @@ from shufflebounds.randomizers.crowds import (
     parallel_crowd,
     single_crowds,
 )
+from shufflebounds.randomizers.kinds import CoordinatePair
 
 # Largest number of parts for which there is a crowd for every set of parts that differ.
 _MAX_PARTS_OF_CROWDS = 4

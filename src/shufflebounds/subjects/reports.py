@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
+from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.relation import Relation, common_relation
-from shufflebounds.randomizers.base import STRONGER_CLONE, Randomizer, named_inputs
+from shufflebounds.randomizers.base import Randomizer, named_inputs
 from shufflebounds.randomizers.composition import Composition
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.subjects.base import (
@@ -92,7 +93,7 @@ def proven_eps0(randomizer: Randomizer) -> float | None:
     eps0 = getattr(randomizer, "eps0", None)
     if eps0 is None or randomizer.by_matrix is None:
         return eps0
-    return max(eps0, randomizer.by_matrix.eps0 or 0.0)
+    return max(eps0, randomizer.by_matrix.eps0)
 
 
 @lru_cache(MAX_KEPT_SOURCES)

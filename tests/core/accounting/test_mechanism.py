@@ -195,8 +195,8 @@ def test_pairs_that_a_blanket_settles_change_nothing(n, monkeypatch):
         float(x.roots(np.array([1e-5]), 1e-4, ceiling=np.array([9.0])).upper[0]) for x in alone
     ]
     assert found == pytest.approx(min(max(roots), found), rel=4e-4)
-    asked, whole = [], Supremum.deltas
-    monkeypatch.setattr(Supremum, "deltas", lambda *x, **y: asked.append(1) or whole(*x, **y))
+    asked, whole = [], Supremum.delta_ends
+    monkeypatch.setattr(Supremum, "delta_ends", lambda *x, **y: asked.append(1) or whole(*x, **y))
     sb.mechanism_epsilon(R, n, 1e-5)
     assert len(asked) < len(alone)
 

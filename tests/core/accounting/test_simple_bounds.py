@@ -16,7 +16,7 @@ from shufflebounds.core.enclosure import reached
 from shufflebounds.core.work import BUDGET, spend
 from shufflebounds.profiles import datasets
 from shufflebounds.questions.profile import SampledProfile
-from shufflebounds.randomizers import matrix
+from shufflebounds.randomizers import matrix_pairs
 
 N, DELTA = 10**6, 1e-6
 
@@ -31,7 +31,7 @@ def published_clone(eps0, n, delta):
 @pytest.fixture
 def many_inputs(monkeypatch):
     """A matrix with more pairs of inputs than a question may compare."""
-    monkeypatch.setattr(matrix, "_MAX_PAIRS", 20)
+    monkeypatch.setattr(matrix_pairs, "_MAX_PAIRS", 20)
     rng = np.random.default_rng(1)
     return sb.MatrixRandomizer(rng.dirichlet(np.full(8, 5.0), size=20) * 0.8 + 0.2 / 8)
 

@@ -67,18 +67,16 @@ class Formula(Profile):
 
     eps: float
     end = math.inf
-    size = 1
-    limits = np.zeros(1)
 
     def at(self, rows):
         return self
 
-    def deltas(self, eps, rtol, target=math.nan, floor=0.0):
-        deltas = 1e-6 * np.exp(1.0 - eps / self.eps)
+    def delta_ends(self, query):
+        deltas = 1e-6 * np.exp(1.0 - query.at / self.eps)
         return Ends.of(deltas, deltas, "")
 
-    def roots(self, delta, rtol, floor=0.0, ceiling=math.inf):
-        roots = self.eps * (1.0 - np.log(delta / 1e-6))
+    def root_ends(self, query):
+        roots = self.eps * (1.0 - np.log(query.at / 1e-6))
         return Ends.of(roots, roots, "")
 
     def estimates(self, eps):

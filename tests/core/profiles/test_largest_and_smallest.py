@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,16 +23,8 @@ class PureCurve(Profile):
     name: str = ""
 
     @property
-    def size(self):
-        return self.losses.size
-
-    @property
     def end(self):
         return float(self.losses.max())
-
-    @property
-    def limits(self):
-        return np.zeros(self.size)
 
     def at(self, rows: Any):
         return replace(self, losses=self.losses[rows])
@@ -41,14 +32,12 @@ class PureCurve(Profile):
     def exact(self, eps):
         return np.maximum(-np.expm1(eps - self.losses), 0.0)
 
-    def deltas(self, eps, rtol, target=math.nan, floor=0.0):
-        width = np.maximum(rtol, self.slack)
-        exact = self.exact(eps)
+    def delta_ends(self, query):
+        width, exact = np.maximum(query.rtol, self.slack), self.exact(query.at)
         return Ends.of(exact * (1.0 - width), np.minimum(exact * (1.0 + width), 1.0), self.name)
 
-    def roots(self, delta, rtol, floor=0.0, ceiling=math.inf):
-        width = max(rtol, self.slack)
-        exact = np.maximum(np.log1p(-delta) + self.losses, 0.0)
+    def root_ends(self, query):
+        width, exact = np.maximum(query.rtol, self.slack), self.guesses(query.at)
         return Ends.of(exact * (1.0 - width), exact * (1.0 + width), self.name)
 
     def estimates(self, eps):
@@ -120,10 +109,7 @@ def test_what_is_known_when_the_work_ends_is_kept():
     """The parts that were asked before hold."""
 
     class Expensive(PureCurve):
-        def deltas(self, eps, rtol, target=math.nan, floor=0.0):
-            raise WorkError("too much work")
-
-        def roots(self, delta, rtol, floor=0.0, ceiling=math.inf):
+        def ends(self, query):
             raise WorkError("too much work")
 
     cheap, expensive = PureCurve(np.array([2.0]), 0.0), Expensive(np.array([1.0]), 0.0)

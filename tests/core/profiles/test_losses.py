@@ -15,7 +15,8 @@ from shufflebounds.divergence.enumeration import outcomes
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.losses import Losses, losses_above, losses_of
-from shufflebounds.profiles.rounds import RoundCurve, RoundKind, Rounds, RoundTarget
+from shufflebounds.profiles.profile import Quantity
+from shufflebounds.profiles.rounds import RoundCurve, RoundKind, RoundQuestion, Rounds
 from shufflebounds.questions.composed import ANY_N
 from shufflebounds.questions.intervals import joined
 
@@ -233,5 +234,5 @@ def test_equal_rounds_are_joined_however_they_are_written():
 def test_nodes_are_few():
     """A month of a mechanism takes a hundred or two."""
     kind = RoundKind.of(pair(sb.KRR(10, 4.0).blanket(), np.array([1e5])), 30)
-    sums = next(Rounds([kind]).sums(RoundTarget(1e-6, math.nan, 1e-3)))
+    sums = next(Rounds([kind]).sums(RoundQuestion(Quantity.EPSILON, 1e-6, 1e-3)))
     assert sums.curves[0].nodes.size < 250

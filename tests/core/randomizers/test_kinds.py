@@ -17,7 +17,7 @@ import shufflebounds as sb
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.divergence.supremum import supremum
 from shufflebounds.randomizers import kinds
-from shufflebounds.randomizers import matrix as matrix_module
+from shufflebounds.randomizers import matrix_pairs as matrix_module
 
 # Two pairs of inputs have the same a, b and c in another order, but other third inputs.
 TRAP = np.array([[1, 2, 6, 1], [6, 1, 1, 2], [1, 6, 2, 1], [1, 1, 2, 6]]) / 10.0

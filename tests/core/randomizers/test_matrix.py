@@ -17,7 +17,7 @@ from oracles import exact
 from strategies import FUZZ
 
 import shufflebounds as sb
-from shufflebounds.randomizers.matrix import _distinct_decompositions
+from shufflebounds.randomizers.matrix_pairs import _distinct_decompositions
 
 
 def random_matrix(rng, inputs, outputs, zeros=False):

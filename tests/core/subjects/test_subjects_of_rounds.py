@@ -40,7 +40,7 @@ def test_no_eps0_is_believed_that_the_matrix_contradicts(excess):
 
         @property
         def by_matrix(self):
-            return sb.MatrixRandomizer(self.matrix())
+            return sb.MatrixRandomizer(self.matrix()).by_matrix
 
     randomizer = Boastful(3, 1.0)
     true = 1.0 + excess
