@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,22 @@ class Memory:
         """Return the number of users besides the victim if so many report."""
         return (draws if self.drawn is None else self.drawn[1]) - 1
 
-    def is_affordable(self, draws: int) -> bool:
-        """Return whether there are two inputs, and laws that are not too large."""
-        laws, others = self._laws(math.log(TYPICAL_TAIL)), self.others(draws)
+    def is_asked(self, draws: int) -> bool:
+        """Return whether users share few reports, there are two inputs, and laws are small."""
+        if draws * self._shared > MAX_SHARED_REPORTS:
+            return False
+        laws, others = self._typical_laws, self.others(draws)
         return laws is not None and laws.are_affordable(others // 2, others - others // 2)
+
+    @cached_property
+    def _shared(self) -> float:
+        """The mass that both inputs share, without outputs that say nothing."""
+        return float(self.crowd.c[self.crowd.a != self.crowd.b].sum())
+
+    @cached_property
+    def _typical_laws(self) -> TwoInputs | None:
+        """The laws by which it is asked how large they are."""
+        return self._laws(math.log(TYPICAL_TAIL))
 
     def largest(
         self,
@@ -105,7 +118,7 @@ class LargestOfTwoInputs(Profile):
 
     They are the datasets where a share of the others between ``shares`` holds the first input. Ends
     are named by the dataset of the lower end if there are names of the ``inputs``, after the
-    ``victim``'s.
+    ``victim``'s. Nothing is known for numbers of users who share too many reports.
     """
 
     memory: Memory
@@ -135,6 +148,8 @@ class LargestOfTwoInputs(Profile):
         lower, upper = np.zeros(eps.shape), np.ones(eps.shape)
         names = np.full(eps.shape, self.name, dtype=object)
         for n in np.unique(self.n):
+            if not self.memory.is_asked(int(n)):
+                continue
             rows, others = self.n == n, self.memory.others(int(n))
             counts = self._counts(others)
             ends = self.memory.largest(eps[rows], counts, others, aim, query.floor[rows])
@@ -171,6 +186,8 @@ class LargestOfTwoInputs(Profile):
         self, draws: int, delta: float, ends: tuple[float, float], rtol: float
     ) -> LargestRoot:
         """Return the root between two ε; its upper end is inf if it is not below the second one."""
+        if not self.memory.is_asked(draws):
+            return LargestRoot(0.0, math.inf, 0)
         others = self.memory.others(draws)
         datasets = Datasets(self.memory.laws_for(delta), self._counts(others), others)
         low, high = (min(x, self.end) for x in ends)
@@ -191,15 +208,11 @@ class LargestOfTwoInputs(Profile):
 def memory_of_two_inputs(
     crowds: Sequence[Crowd], n: FloatArray, drawn: tuple[int, int] | None = None
 ) -> Memory | None:
-    """Return the only crowd if it has two inputs and few shared reports, else None."""
+    """Return the only crowd if some n users have two inputs and few shared reports, else None."""
     if len(crowds) != 1:
         return None
-    [crowd] = crowds
-    telling, most = crowd.a != crowd.b, int(n.max())
-    if most * float(crowd.c[telling].sum()) > MAX_SHARED_REPORTS:
-        return None
-    memory = Memory(crowd, drawn)
-    return memory if memory.is_affordable(most) else None
+    memory = Memory(crowds[0], drawn)
+    return memory if memory.is_asked(int(n.min())) else None
 
 
 def largest_of_two_inputs(memory: Memory, n: FloatArray) -> LargestOfTwoInputs:

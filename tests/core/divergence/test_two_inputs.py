@@ -204,3 +204,17 @@ def test_largest_divergence_of_all_datasets_of_a_cohort(rows, n, eps, data):
 def test_cohorts_of_two_inputs_are_tight(rounds):
     answer = sb.epsilon(sb.Cohort(sb.KRR(2, 4.0), 100), 3012, 1e-5, rounds=rounds)
     assert answer.upper <= answer.lower * 1.005
+
+
+def test_few_users_among_many_have_their_own_answer():
+    """A larger n of the same question does not make that of a few users looser."""
+    sampled = sb.Subsampled(sb.MatrixRandomizer([[0.375, 0.125, 0.5], [0.75, 0.1875, 0.0625]]), 0.5)
+    several = sb.delta(sampled, 0.75, np.array([5, 400]))
+    worst = sb.worst_dataset(
+        sb.MatrixRandomizer([[0.1875, 0.0625, 0.25, 0.5], [0.375, 0.09375, 0.03125, 0.5]]),
+        5,
+        eps=0.75,
+    )
+    assert several[0].upper >= worst.enclosure.lower
+    assert several[0].upper == pytest.approx(worst.enclosure.upper, rel=1e-3)
+    assert several[1].lower <= several[1].upper < several[0].lower
