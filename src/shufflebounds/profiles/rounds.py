@@ -211,7 +211,8 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
     """Return estimates of log δ at several ε; they bound nothing."""
     if isinstance(profile, Max):
         return np.asarray(np.max([log_estimates(part, eps) for part in profile.parts], axis=0))
-    if isinstance(profile, Direction) and profile.few_outcomes():
+    # D of a single report is a sum over its outcomes, and nothing like its estimate.
+    if isinstance(profile, Direction) and (profile.n[0] == 1 or profile.few_outcomes()):
         with np.errstate(divide="ignore"):
             return np.log(enclosures_at(profile, eps, 1.0, 0.0).upper)
     return profile.at(np.zeros(eps.size, int)).estimates(eps)
