@@ -65,7 +65,7 @@ fuzz: $(VENV)/.installed-dev
 rulegraph: $(VENV)/.installed
 	$(BIN)/snakemake --rulegraph dot | dot -Tsvg -o docs/rulegraph.svg
 
-# The schemas of the configuration, for editors.
+# The schemas of configurations and deployments, for editors, and the tables of docs/deployments.md.
 schemas: $(VENV)/.installed
 	PYTHONPATH=workflow $(BIN)/python -m reproduction.configuration.models docs
 

@@ -35,6 +35,7 @@ from shufflebounds.bounds.base import SPECIAL_ERR, Kind
 from shufflebounds.bounds.divergences import divergence_bound, seen
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import MASSES_ERR
 from shufflebounds.randomizers.bit_vectors import LocalHash
 from shufflebounds.randomizers.discrete import KRR
@@ -43,6 +44,8 @@ from shufflebounds.subjects.base import GivenSource, Source
 from shufflebounds.subjects.ratios import RATIOS_UP
 from shufflebounds.subjects.reports import source_of
 
+# A ratio of probabilities.
+RATIO = Real("ratio", ge=1)
 # Largest violation of the domain of β and q that counts as rounding, and is corrected upwards.
 _SLACK = Fraction(1, 10**12)
 # Kinds of noise whose total variation is known.
@@ -93,13 +96,13 @@ def variation_ratio(
     >>> sb.variation_ratio(p=3.0, beta=0.25, q=2.0).c.tolist()
     [0.1875, 0.1875, 0.25]
     """
-    inverse = Fraction(0) if p == math.inf else 1 / Fraction(_ratio("p", p))
+    inverse = Fraction(0) if p == math.inf else 1 / Fraction(RATIO.check(p, "p"))
     if inverse >= 1:
         raise ValueError(f"p must be above 1, got {p!r}")
     q_pair = q if isinstance(q, tuple) else (q, q)
     if len(q_pair) != 2:
         raise ValueError(f"q must be a number or a pair of numbers, got {q!r}")
-    q0, q1 = (Fraction(_ratio("q", x)) for x in q_pair)
+    q0, q1 = (Fraction(RATIO.check(x, "q")) for x in q_pair)
     largest = (1 - inverse) / (1 + inverse)
     variation = Fraction(validation.probability("beta", beta))
     if variation > largest + _SLACK:
@@ -123,14 +126,6 @@ def variation_ratio(
     ]
     a, b, c = np.array([x for x in components if x[0] > 0 or x[1] > 0], dtype=np.float64).T
     return Decomposition(a, b, c, rel_err=MASSES_ERR)
-
-
-def _ratio(name: str, value: object) -> float:
-    """Return a valid ratio of probabilities; raise ValueError for a number below 1."""
-    value = validation.finite(name, value)
-    if value < 1.0:
-        raise ValueError(f"{name} must be at least 1, got {value!r}")
-    return value
 
 
 def _condition_on_q(q: float | tuple[float, float]) -> str:

@@ -5,11 +5,9 @@ Exit code 1: the claim is beyond the budget.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +18,15 @@ from shufflebounds._version import __version__
 from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.claims import CLAIM_MARGIN
 from shufflebounds.cli.notes import MAX_TELLING_EPS, large_delta_of, large_epsilon
-from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, option
+from shufflebounds.cli.options import OUTPUT, REPLY, Argument, command, number_option, option
 from shufflebounds.cli.phases import phases_reply
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import gaussian_noise
-from shufflebounds.cli.values import REAL, Name, OutputFile
-from shufflebounds.core import validation
+from shufflebounds.cli.tables import csv_text
+from shufflebounds.cli.values import Name, OutputFile
 from shufflebounds.core.enclosure import Enclosure, outward, reached
+from shufflebounds.core.number import Real
 from shufflebounds.core.progress import progress
 from shufflebounds.core.words import counted
 from shufflebounds.curves import claim_files
@@ -39,7 +38,11 @@ from shufflebounds.questions.deployment import (
     largest_epsilon,
     pure_epsilon,
 )
-from shufflebounds.questions.deployment_description import read_description, stretches_of
+from shufflebounds.questions.deployment_description import (
+    DailyReport,
+    read_description,
+    stretches_of,
+)
 from shufflebounds.questions.training_phases import PHASES, TrainingPhases
 from shufflebounds.randomizers.gaussian import local_epsilon
 
@@ -76,8 +79,10 @@ METRICS = {
         "the description]",
     ),
     "delta",
-    option(
-        "--budget", REAL, "Exit with 1 if epsilon is not shown to be at most this.", metavar="EPS"
+    number_option(
+        Real(
+            "budget", "exit with 1 if epsilon is not shown to be at most this", ge=0.0, symbol="EPS"
+        )
     ),
     option(
         "--running", OutputFile(), "Write epsilon of all days so far to this file.", section=OUTPUT
@@ -115,7 +120,6 @@ def account(
 
     Example: shufflebounds account deployment.yaml --delta 1e-8 --budget 0.1
     """
-    delta = validation.delta(delta)
     _require_options(budget, running, form)
     content = read_description(description)
     if isinstance(content, Mapping) and PHASES in content:
@@ -132,9 +136,7 @@ def account(
     total = largest_epsilon(groups.values())
     if running is not None:
         text = (
-            _csv_of_reports(rows)
-            if rows
-            else _prometheus(description, deployment, total, delta, budget)
+            csv_text(rows) if rows else _prometheus(description, deployment, total, delta, budget)
         )
         or_value_error(running, lambda: write_text(text, running))
     large = [
@@ -209,8 +211,6 @@ def _reply_on_training(
 
 def _require_options(budget: float | None, running: Path | None, form: str) -> None:
     """Raise ValueError for a budget out of range, and for a format of no file."""
-    if budget is not None and not 0.0 <= budget < math.inf:
-        raise ValueError(f"--budget must be a finite number >= 0, got {budget!r}")
     if running is None and form != FORMATS[0]:
         raise ValueError("--format needs --running, the file to write")
 
@@ -366,17 +366,8 @@ def _reports_table(
         for row in shares
     ]
     shuffles = str(sum(row["shuffles"] for row in shares))
-    rows.append(
-        (
-            "all reports",
-            shuffles,
-            "",
-            output.text(total.upper, up=True),
-            "",
-            _decimal_up(deployment.pure_epsilon),
-            "",
-        )
-    )
+    upper, pure = output.text(total.upper, up=True), _decimal_up(deployment.pure_epsilon)
+    rows.append(("all reports", shuffles, "", upper, "", pure, ""))
     rows.append((LOWER_BOUND, "", "", output.text(total.lower, up=False), "", "", ""))
     columns = [list(cells) for cells in zip(*rows, strict=True)]
     return dict(zip([f"group {group}" if group else "", *LEGEND], columns, strict=True))
@@ -497,9 +488,8 @@ def _calendar(deployment: Deployment, days: Sequence[int]) -> str:
 
 def _notes(deployment: Deployment, group: str) -> list[str]:
     """Return what the answer rests on; the table is that of a `group`, if there are several."""
-    dropout, colluding = float(deployment.description.dropout), deployment.description.colluding
     reports = deployment.description.reports
-    notes = [
+    return [
         *(_sentence_on_report(place, deployment) for place in range(len(reports))),
         *_caveats(deployment),
         *_alone(deployment),
@@ -508,59 +498,61 @@ def _notes(deployment: Deployment, group: str) -> list[str]:
         "Every shuffle hides everything but its reports: nothing links two of them, be it two "
         "reports of a day or reports of two days. Values may differ from day to day, except those "
         "of memoized answers.",
+        *_note_on_cover(deployment),
+        *(note for note, applies in NOTES_ON_REPORTS.items() if any(map(applies, reports))),
+        *_note_on_groups(deployment, group),
+        *([ROUNDED] if deployment.is_rounded else []),
     ]
-    if dropout or colluding:
-        notes.append(
-            f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
-            f"collude{'s' if colluding == 1 else ''}; all of them may be in one group. They "
-            "provide no cover for others: the bounds use the users who are left."
-        )
-    if any(report.rate < 1.0 for report in reports):
-        notes.append(
-            "Each answer of a report with a rate is sent with that probability, drawn anew and "
-            "in secret. A panel that is drawn once protects less."
-        )
-    if any(report.cohort is not None for report in reports):
-        notes.append(
-            "Exactly as many users as a cohort has are drawn for each of its shuffles, anew and in "
-            "secret, all sets of as many being equally likely. n counts all users of the day and "
-            "is public (docs/proofs/cohorts.md)."
-        )
-    if any(report.is_memoized and report.same_users for report in reports):
-        notes.append(
-            "The same users, all of them, send the memoized answers on every day, and their values "
-            "stay the same. Then all days together tell no more than the first one."
-        )
-    if group:
-        groups = deployment.description.groups
-        shares = ", ".join(f"{each.name} {float(each.share)!r}" for each in groups)
-        cover = (
-            "One shuffler mixes the reports of all groups, and no report tells its group."
-            if deployment.description.mixed
-            else "The bounds of a group count its members alone; lower ends take each group for a "
-            "shuffle of its own."
-        )
-        notes.append(
-            f"Groups with an eps0 of their own have at least these shares of the users: {shares}. "
-            f"Every user is in one of them, whatever the value, and stays in it. {cover} "
-            f"The table is that of {group}, the group with the largest epsilon, which holds for "
-            "everybody."
-        )
-    if deployment.is_rounded:
-        notes.append(
-            "Days have so many different n that they are rounded: down for what you can claim, up "
-            "for lower bounds. Both stay valid; they are a few percent further apart."
-        )
-    return notes
 
 
-def _csv_of_reports(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rows as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+# Notes on reports of a kind.
+NOTES_ON_REPORTS: Mapping[str, Callable[[DailyReport], bool]] = {
+    "Each answer of a report with a rate is sent with that probability, drawn anew and in secret. "
+    "A panel that is drawn once protects less.": lambda report: report.rate < 1.0,
+    "Exactly as many users as a cohort has are drawn for each of its shuffles, anew and in secret, "
+    "all sets of as many being equally likely. n counts all users of the day and is public "
+    "(docs/proofs/cohorts.md).": lambda report: report.cohort is not None,
+    "The same users, all of them, send the memoized answers on every day, and their values stay "
+    "the same. Then all days together tell no more than the first one.": lambda report: (
+        report.is_memoized and report.same_users
+    ),
+}
+ROUNDED = (
+    "Days have so many different n that they are rounded: down for what you can claim, up for "
+    "lower bounds. Both stay valid; they are a few percent further apart."
+)
+
+
+def _note_on_cover(deployment: Deployment) -> list[str]:
+    """Return a note on the users who drop out or collude, if there are any."""
+    dropout, colluding = float(deployment.description.dropout), deployment.description.colluding
+    if not (dropout or colluding):
+        return []
+    return [
+        f"Of the n users of a day, at most a share of {dropout!r} drops out and {colluding} "
+        f"collude{'s' if colluding == 1 else ''}; all of them may be in one group. They provide no "
+        "cover for others: the bounds use the users who are left."
+    ]
+
+
+def _note_on_groups(deployment: Deployment, group: str) -> list[str]:
+    """Return a note on groups, if there are several; the table is that of one `group`."""
+    if not group:
+        return []
+    groups = deployment.description.groups
+    shares = ", ".join(f"{each.name} {float(each.share)!r}" for each in groups)
+    cover = (
+        "One shuffler mixes the reports of all groups, and no report tells its group."
+        if deployment.description.mixed
+        else "The bounds of a group count its members alone; lower ends take each group for a "
+        "shuffle of its own."
+    )
+    return [
+        f"Groups with an eps0 of their own have at least these shares of the users: {shares}. "
+        f"Every user is in one of them, whatever the value, and stays in it. {cover} "
+        f"The table is that of {group}, the group with the largest epsilon, which holds for "
+        "everybody."
+    ]
 
 
 def _prometheus(

@@ -22,15 +22,13 @@ from shufflebounds.cli.notes import (
     untried_bound,
     warnings,
 )
-from shufflebounds.cli.options import REPLY, REQUIRED, USERS, every_row_option, option, rtol_option
+from shufflebounds.cli.options import REPLY, USERS, every_row_option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.solutions import with_attained, without_attained
 from shufflebounds.cli.tables import KEPT_SPACE, Table
-from shufflebounds.cli.values import REAL
-from shufflebounds.core import validation
 
 # Bounds by way of Rényi divergences, of several rounds.
 RENYI_BOUNDS = {"blanket_renyi", "clone_renyi", "stronger_clone_renyi"}
@@ -153,16 +151,7 @@ def _findings(
 
 
 @question(
-    *("eps0", *USERS, "delta"),
-    option(
-        "--eps",
-        REAL,
-        "The epsilon that is claimed (natural log).",
-        required=True,
-        metavar="E",
-        section=REQUIRED,
-    ),
-    *("rounds", "also"),
+    *("eps0", *USERS, "eps", "delta", "rounds", "also"),
     rtol_option("1e-4 for one round, else 1e-3"),
     every_row_option("Print all bounds, not only the closest ones."),
     *REPLY,
@@ -183,7 +172,6 @@ def check(
 
     Example: shufflebounds check krr --k 10 --eps0 8 -n 1e3 --delta 1e-6 --eps 1
     """
-    eps = validation.eps(eps)
     by_name, capped = findings_on(eps, delta, deployment, Numerics(rtol=rtol))
     findings = sorted(by_name.values(), key=lambda finding: finding.end)
     verdict = verdict_of(findings, eps)

@@ -15,6 +15,7 @@ from shufflebounds.cli.options import (
     USERS,
     command,
     every_row_option,
+    number_option,
     option,
     rounds_option,
 )
@@ -22,13 +23,13 @@ from shufflebounds.cli.parameters import flag
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import honest_users
 from shufflebounds.cli.tables import KEPT_SPACE
-from shufflebounds.cli.values import REAL, WHOLE
 from shufflebounds.core.enclosure import outward
+from shufflebounds.core.number import Whole
 from shufflebounds.core.progress import show_step
 from shufflebounds.core.relation import Relation
 from shufflebounds.core.words import counted
 from shufflebounds.estimation.accuracy import Error
-from shufflebounds.questions.mechanism_families import WAYS
+from shufflebounds.questions.mechanism_families import LIMITS, WAYS
 from shufflebounds.questions.ranking import Choice, Ranking
 from shufflebounds.questions.ranking import choose as rank
 from shufflebounds.randomizers.gaussian import Gaussian
@@ -138,10 +139,8 @@ COLUMNS = (
 
 
 @command(
-    option(
-        "--values",
-        WHOLE,
-        "Number of values, of which a user holds one, or as many as --items.",
+    number_option(
+        Whole("values", "number of values, of which a user holds one, or as many as --items"),
         metavar="K",
         section=REQUIRED,
     ),
@@ -152,32 +151,8 @@ COLUMNS = (
         section=REQUIRED,
     ),
     *(*USERS, "eps", "delta"),
-    option(
-        "--items", WHOLE, "Number of different values that a user holds.", default=1, metavar="I"
-    ),
-    option(
-        "--attributes",
-        WHOLE,
-        "Attributes of a user, each with --values values.",
-        default=1,
-        metavar="A",
-    ),
+    *(number_option(limit) for limit in LIMITS),
     rounds_option("--attributes"),
-    option("--most-bits", REAL, "The most bits that a user may send in a round.", metavar="B"),
-    option(
-        "--most-eps0",
-        REAL,
-        "The largest eps0 of everything a user sends in a round, which remains if the shuffler "
-        "fails. Separate shuffles share it.",
-        metavar="E",
-    ),
-    option(
-        "--most-messages",
-        WHOLE,
-        "The most messages of a user in a shuffle. Above 1, protocols of several messages compete.",
-        default=1,
-        metavar="M",
-    ),
     every_row_option("Print all mechanisms, not only ten."),
     *REPLY,
 )

@@ -12,16 +12,26 @@ from shufflebounds.bounds.base import DIVERGENCES, OPTIONAL, QUANTITIES, Bound, 
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli.answers import PAIR_BOUNDS, between_bounds, within_eps0
 from shufflebounds.cli.notes import notes_on
-from shufflebounds.cli.options import OPTIONS, OUTPUT, REQUIRED, SENT, option, optional, rtol_option
+from shufflebounds.cli.options import (
+    OUTPUT,
+    REQUIRED,
+    SENT,
+    eps0_option,
+    number_option,
+    option,
+    optional,
+    rtol_option,
+)
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import further_mechanism, question
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, NUMBER, REAL, WHOLE, BoundName, Name, OutputFile
+from shufflebounds.cli.values import FIGURE, BoundName, Name, OutputFile
 from shufflebounds.core.enclosure import PrecisionError, outward
+from shufflebounds.core.number import Whole
 from shufflebounds.core.relation import common_relation
-from shufflebounds.core.setting import Axis, Grid, Setting
+from shufflebounds.core.setting import MAX_POINTS, NUMBERS, Axis, Grid, Setting
 from shufflebounds.core.words import counted
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves import storage
@@ -48,7 +58,7 @@ MAX_ROWS = 11
 
 @question(
     # It is that of all mechanisms that have none of their own.
-    option("--eps0 shared_eps0", REAL, OPTIONS["eps0"].help or "", metavar="E0", section=REQUIRED),
+    eps0_option("--eps0 shared_eps0"),
     *optional("delta", section=REQUIRED),
     *optional("n", "eps", "order"),
     *optional("rounds", section=SENT),
@@ -58,9 +68,9 @@ MAX_ROWS = 11
         "n, eps0, eps, delta, rounds, order or noise_multiplier.",
         default="n",
     ),
-    option("--start", NUMBER, "Where it begins.  [default: by the axis, n = 1000]", metavar="X"),
-    option("--stop", NUMBER, "Where it ends.  [default: by the axis, n = 100000]", metavar="X"),
-    option("--points", WHOLE, "Points along it.", default=50, metavar="P"),
+    option("--start", str, "Where it begins.  [default: by the axis, n = 1000]", metavar="X"),
+    option("--stop", str, "Where it ends.  [default: by the axis, n = 100000]", metavar="X"),
+    number_option(Whole("points", "points along it", ge=1, le=MAX_POINTS, symbol="P", default=50)),
     option("--linear", bool, "Space them evenly, not geometrically."),
     option(
         "--quantity",
@@ -96,8 +106,8 @@ def curve(
     deployment: Scenario,
     shared_eps0: float | None,
     x: str,
-    start: float | None,
-    stop: float | None,
+    start: str | None,
+    stop: str | None,
     points: int,
     linear: bool,
     quantity: str,
@@ -188,10 +198,11 @@ def _experiments(compared: Sequence[Scenario]) -> list[str]:
     return names
 
 
-def _axis(name: str, start: float | None, stop: float | None, points: int, spacing: str) -> Axis:
+def _axis(name: str, start: str | None, stop: str | None, points: int, spacing: str) -> Axis:
     """Return the axis, with usual ends where none are given."""
     first, last = AXIS_ENDS[name]
-    ends = first if start is None else start, last if stop is None else stop
+    parse = NUMBERS[name].parse
+    ends = parse(start or first, "--start"), parse(stop or last, "--stop")
     return Axis(name, Grid(*ends, points, spacing))
 
 

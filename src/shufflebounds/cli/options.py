@@ -18,9 +18,10 @@ import click
 
 from shufflebounds.cli.parameters import usages
 from shufflebounds.cli.reply import Output, Reply, publish
-from shufflebounds.cli.values import REAL, SHARE, WHOLE, Name, OutputFile, UsersAndRounds
+from shufflebounds.cli.values import Name, NumberType, OutputFile, UsersAndRounds
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import DIGITS
+from shufflebounds.core.number import Number
 from shufflebounds.core.progress import clear_step
 
 # Sections of the help, which prints them in this order. What a question cannot do without is in the
@@ -161,28 +162,37 @@ def option(
     return Option(flags.split(), type=type_, help=meaning, section=section, **settings)
 
 
+def number_option(
+    number: Number[Any],
+    *,
+    flags: str = "",
+    more: str = "",
+    section: str = QUESTION,
+    **settings: Any,
+) -> Option:
+    """Return the option of a number; the help says ``more`` than its meaning."""
+    settings = {"metavar": number.symbol, **settings}
+    if number.default is not None:
+        settings = {"default": number.default, **settings}
+    flags = flags or f"--{number.name.replace('_', '-')}"
+    return option(flags, NumberType(number), number.sentence + more, section=section, **settings)
+
+
+def eps0_option(flags: str) -> Option:
+    """Return ``--eps0``."""
+    more = " Leave it out if other options set the noise."
+    return number_option(validation.EPS0, flags=flags, more=more, section=REQUIRED)
+
+
 def rounds_option(linked: str) -> Option:
     """Return ``--rounds``; ``linked`` is the command's option on reports that are sent together."""
-    return option(
-        "--rounds",
-        WHOLE,
-        "Separate shuffles of the same users, such as days, up to 1e6. (For reports that are sent "
-        f"together, use {linked}.)",
-        default=1,
-        metavar="T",
-        section=SENT,
-    )
+    more = f" (For reports that are sent together, use {linked}.)"
+    return number_option(validation.ROUNDS, more=more, section=SENT)
 
 
 def rtol_option(default: str) -> Option:
     """Return ``--rtol`` of a command whose promise without it is ``default``."""
-    return option(
-        "--rtol",
-        REAL,
-        f"Largest relative width of enclosures.  [default: {default}]",
-        metavar="R",
-        section=OUTPUT,
-    )
+    return number_option(validation.RTOL, more=f"  [default: {default}]", section=OUTPUT)
 
 
 def every_row_option(meaning: str) -> Option:
@@ -190,45 +200,16 @@ def every_row_option(meaning: str) -> Option:
     return option("--all every_row", bool, meaning, section=OUTPUT)
 
 
-def _required(flags: str, type_: Any, meaning: str, metavar: str, **settings: Any) -> Option:
-    return option(flags, type_, meaning, metavar=metavar, section=REQUIRED, **settings)
-
-
 # Options of several commands, by the names with which commands ask for them.
 OPTIONS: Mapping[str, Option] = {
-    "eps0": _required(
-        "--eps0",
-        REAL,
-        "Local epsilon (natural log) of everything a user sends in a shuffle. Leave it out if "
-        "other options set the noise.",
-        "E0",
-    ),
-    "n": _required("-n --n", WHOLE, "Number of users, such as 1e5.", "N", required=True),
-    "eps": _required(
-        "--eps", REAL, "Target epsilon (natural log), such as 0.5.", "E", required=True
-    ),
-    "delta": _required(
-        "--delta", REAL, "Target delta, well below 1/n, such as 1e-6.", "D", required=True
-    ),
-    "order": _required(
-        "--order", REAL, "Order of the Renyi divergence, above 1, such as 16.", "A", required=True
-    ),
-    "dropout": option(
-        "--dropout",
-        SHARE,
-        "Largest share of the users who do not report, such as 0.1.",
-        default=0.0,
-        metavar="SHARE",
-        section=COVER,
-    ),
-    "colluding": option(
-        "--colluding",
-        WHOLE,
-        "Number of other users who collude or break the protocol.",
-        default=0,
-        metavar="M",
-        section=COVER,
-    ),
+    "eps0": eps0_option("--eps0"),
+    "n": number_option(validation.N, flags="-n --n", section=REQUIRED, required=True),
+    **{
+        number.name: number_option(number, section=REQUIRED, required=True)
+        for number in (validation.EPS, validation.DELTA, validation.ORDER)
+    },
+    "dropout": number_option(validation.DROPOUT, section=COVER),
+    "colluding": number_option(validation.COLLUDING, section=COVER),
     "rounds": rounds_option("--k-joint"),
     "also": option(
         "--also",
@@ -307,7 +288,7 @@ def _take_output(given: dict[str, Any]) -> Output:
     """Take the options on the output out of those that are given."""
     rtol, digits = given.get("rtol"), DIGITS
     if rtol is not None and "as_json" in given:
-        digits = max(MIN_DIGITS, 2 - math.floor(math.log10(validation.rtol(rtol))))
+        digits = max(MIN_DIGITS, 2 - math.floor(math.log10(rtol)))
     names = ("as_json", "explain", "report")
     chosen = {name: given.pop(name) for name in names if name in given}
     return Output(**chosen, command=click.get_current_context().obj, digits=digits)

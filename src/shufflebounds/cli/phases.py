@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from shufflebounds.cli.answers import plain_ends
 from shufflebounds.cli.notes import large_epsilon
 from shufflebounds.cli.questions import DIVERGENCE_ROWS
 from shufflebounds.cli.reply import Output, Reply, or_value_error
+from shufflebounds.cli.tables import csv_text
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.words import counted
 from shufflebounds.curves.files import write_text
@@ -26,8 +24,6 @@ LEGEND = {
     ALONE: "what you could claim at the same delta if this were the only phase.",
     SO_FAR: "what you can claim for this phase and all before it.",
 }
-# Columns of the file of `--running`.
-RUNNING = ("phase", "steps", "epochs", "epsilon_lower", "epsilon_upper")
 
 
 def phases_reply(
@@ -40,7 +36,9 @@ def phases_reply(
     rows = training.rows(delta)
     total: Enclosure = rows[-1]["so_far"]
     if running is not None:
-        or_value_error(running, lambda: write_text(_running_text(rows), running))
+        or_value_error(
+            running, lambda: write_text(csv_text([_running_row(row) for row in rows]), running)
+        )
     text = output.text(total.upper, up=True)
     large = large_epsilon(total.upper, text, STEPS.words)
     phases = counted(len(rows), "phase")
@@ -88,13 +86,13 @@ def _phases_table(
     return {heading: list(column) for heading, column in columns}
 
 
-def _running_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the ε of all phases so far as a CSV table; an infinite ε is an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(RUNNING)
-    for row in rows:
-        phase, ends = row["phase"], row["so_far"]
-        numbers = [repr(x) if math.isfinite(x) else "" for x in (ends.lower, ends.upper)]
-        writer.writerow([phase.text, phase.steps, phase.epochs, *numbers])
-    return file.getvalue()
+def _running_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the file of ``--running``: the ε of all phases so far."""
+    phase, so_far = row["phase"], row["so_far"]
+    return {
+        "phase": phase.text,
+        "steps": phase.steps,
+        "epochs": phase.epochs,
+        "epsilon_lower": so_far.lower,
+        "epsilon_upper": so_far.upper,
+    }

@@ -29,17 +29,24 @@ from shufflebounds.cli.notes import (
     without_shuffler,
     without_shuffler_at,
 )
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, optional, rtol_option
+from shufflebounds.cli.options import (
+    OUTPUT,
+    REPLY,
+    USERS,
+    number_option,
+    option,
+    optional,
+    rtol_option,
+)
 from shufflebounds.cli.reply import Output, Reply
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.tables import KEPT_SPACE
-from shufflebounds.cli.values import REAL, OutputFile
+from shufflebounds.cli.values import OutputFile
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import PrecisionError
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.searches import NOISE_RTOLS
 
 
@@ -347,13 +354,7 @@ users = UsersQuestion(
     options=(
         "eps0",
         *optional("eps", "delta"),
-        option(
-            "--error",
-            REAL,
-            "Largest standard error of the share of users with a value, such as 0.01, or of the "
-            "mean of numbers; with or without a target.",
-            metavar="SE",
-        ),
+        number_option(validation.ERROR),
         *("colluding", "dropout", "rounds"),
         rtol_option(f"{solutions.USERS_RTOL:g} for one round, else {solutions.ROUNDS_RTOL:g}"),
     ),
@@ -429,8 +430,10 @@ noise = Question(
         "lower": "with a smaller one two datasets miss the target.",
     },
     exceptions={
-        ("blanket", math.inf): f"Not even a noise multiplier of {MAX_NOISE:g} is known to be "
-        "enough.",
+        (
+            "blanket",
+            math.inf,
+        ): f"Not even a noise multiplier of {validation.MAX_NOISE:g} is known to be enough.",
         ("lower", 0.0): "The smallest noise multiplier that is tried is enough.",
     },
     sought="noise_multiplier",

@@ -18,14 +18,14 @@ from shufflebounds.cli.answers import (
     safe_end,
 )
 from shufflebounds.cli.notes import notes_on, warnings
-from shufflebounds.cli.options import OUTPUT, REPLY, USERS, option, rtol_option
+from shufflebounds.cli.options import OUTPUT, REPLY, USERS, number_option, option, rtol_option
 from shufflebounds.cli.progress import by_step
 from shufflebounds.cli.reply import Output, Reply, or_value_error
 from shufflebounds.cli.scenario import Scenario
 from shufflebounds.cli.sent import question
 from shufflebounds.cli.solutions import without_attained
 from shufflebounds.cli.tables import Table
-from shufflebounds.cli.values import FIGURE, SHARE
+from shufflebounds.cli.values import FIGURE
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, PrecisionError
 from shufflebounds.questions.intervals import composed_pairs, has_affordable_suprema
@@ -120,14 +120,7 @@ def _extreme_of_ends(enclosures: Sequence[Enclosure], *, largest: bool) -> Enclo
 
 @question(
     *("eps0", *USERS, "rounds", "also"),
-    option(
-        "--false-positives",
-        SHARE,
-        "A rate of false positives, 0 to 1; may be repeated.",
-        multiple=True,
-        metavar="P",
-        default=USUAL_RATES,
-    ),
+    number_option(validation.FALSE_POSITIVES, multiple=True, default=USUAL_RATES),
     rtol_option("about 1e-4 for one round, else more"),
     option("--plot", FIGURE, "Figure to draw: PDF, PNG or SVG.", section=OUTPUT),
     *REPLY,
@@ -145,18 +138,17 @@ def risk(
 
     Example: shufflebounds risk krr --k 10 --eps0 2 -n 1e5
     """
-    rates = [validation.probability("false_positives", rate) for rate in false_positives]
     risks, is_symmetric = _risks(deployment, rtol)
     computed = {name: risk for name, risk in risks.items() if name != "best"}
     shortfall = _wide_advantage_error(computed, rtol)
     if plot is not None:
         or_value_error(plot, lambda: _draw_trade_off(risks, deployment, plot))
-    table = _risk_table(risks, rates, deployment, output)
+    table = _risk_table(risks, false_positives, deployment, output)
     covered = deployment.sample.covered
     whom = f" on {covered}; on others it may have more" if covered else ""
     return Reply(
         title=deployment.title(),
-        facts=deployment.facts() | _risk_facts(risks, rates),
+        facts=deployment.facts() | _risk_facts(risks, false_positives),
         table=table,
         claim=[
             f"You can claim that no attack has an advantage above {table['advantage'][0]}{whom}."

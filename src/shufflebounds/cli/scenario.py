@@ -58,10 +58,10 @@ def honest_users(n: int, colluding: int, dropout: float = 0.0, name: str = "n") 
     reporting = math.floor(validation.users(n, name) * _kept_share(dropout))
     if reporting < 1:
         raise ValueError(
-            f"dropout must leave a user who reports, got {dropout!r} of {counted(n, 'user')}"
+            f"--dropout must leave a user who reports, got {dropout!r} of {counted(n, 'user')}"
         )
     most = reporting - 1
-    return reporting - validation.whole("colluding", colluding, minimum=0, maximum=most)
+    return reporting - validation.whole("--colluding", colluding, minimum=0, maximum=most)
 
 
 def registered_users(honest: int, colluding: int, dropout: float) -> int:
@@ -71,10 +71,7 @@ def registered_users(honest: int, colluding: int, dropout: float) -> int:
 
 def _kept_share(dropout: float) -> Fraction:
     """Return 1 − ``dropout``; ValueError unless 0 <= dropout < 1."""
-    share = 1 - Fraction(repr(validation.finite("dropout", dropout)))
-    if not 0 < share <= 1:
-        raise ValueError(f"dropout must be a number with 0 <= dropout < 1, got {dropout!r}")
-    return share
+    return 1 - Fraction(repr(validation.DROPOUT.check(dropout)))
 
 
 def gaussian_noise(randomizer: Randomizer) -> float | None:
@@ -110,8 +107,8 @@ class Scenario:
     a question asks for it.
     ``delta`` is that of the question, if it has one: the ends of some mechanisms are made for it.
 
-    Raises ValueError for a number out of its range, for a mechanism's option beside a protocol, for
-    an ε₀ if none can be chosen, and if no user is left who provides cover.
+    Raises ValueError for a number of users or rounds out of its range, for an ε₀ if none can be
+    chosen, and if no user is left who provides cover.
     """
 
     mechanism: Description | ProtocolDescription
@@ -129,22 +126,16 @@ class Scenario:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        validation.probability("rate", self.rate)
         first = (
             validation.MAX_USERS if self.n is None else self.n,
             1 if self.rounds is None else self.rounds,
         )
         counts, no_cover = own_counts(self.mechanism.type), words_of(self.mechanism.type).no_cover
         for n, rounds in (first, *self.also):
-            honest_users(n, self.colluding, self.dropout, counts.get("n", "n"))
-            validation.rounds(rounds, counts.get("rounds", "rounds"))
+            honest_users(n, self.colluding, self.dropout, flag(counts.get("n", "n")))
+            validation.rounds(rounds, flag(counts.get("rounds", "rounds")))
         if no_cover and (self.colluding, self.dropout) != (0, 0.0):
             raise ValueError(f"--colluding and --dropout must be left out: {no_cover}")
-        if not self.sends_reports and (self.k_joint, self.rate, self.cohort) != (1, 1.0, None):
-            raise ValueError(
-                "--k-joint, --rate and --cohort must be left out: they need a named mechanism, and "
-                f"{self.mechanism.type} is not one"
-            )
         if self.cohort is not None:
             self._check_cohort(self.cohort, [self.n, *(n for n, _ in self.also)])
         if self.eps0 is not None:
@@ -152,7 +143,6 @@ class Scenario:
 
     def _check_cohort(self, cohort: int, counts: Sequence[int | None]) -> None:
         """Raise ValueError for a cohort larger than n, and for options that it excludes."""
-        size = validation.users(cohort, "cohort")
         for name, reason in {
             "rate": "a cohort has a fixed number of users",
             "colluding": "how many of them are drawn is random (docs/proofs/cohorts.md)",
@@ -161,8 +151,8 @@ class Scenario:
             if getattr(self, name) != getattr(type(self), name):
                 raise ValueError(f"{flag(name)} must be left out with --cohort: {reason}")
         for n in counts:
-            if n is not None and n < size:
-                raise ValueError(f"--cohort must be at most n, which is {n}, got {size}")
+            if n is not None and n < cohort:
+                raise ValueError(f"--cohort must be at most n, which is {n}, got {cohort}")
 
     @property
     def sends_reports(self) -> bool:

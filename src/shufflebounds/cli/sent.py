@@ -14,8 +14,10 @@ from shufflebounds.cli.options import (
     PARAMETERS,
     SENDER,
     SENT,
+    USERS,
     Argument,
     command,
+    number_option,
     option,
 )
 from shufflebounds.cli.parameters import (
@@ -28,7 +30,9 @@ from shufflebounds.cli.parameters import (
 )
 from shufflebounds.cli.reply import Reply
 from shufflebounds.cli.scenario import Scenario, missing_option
-from shufflebounds.cli.values import PROBABILITY, REAL, SHARE, WHOLE, SenderName
+from shufflebounds.cli.values import NumberType, SenderName
+from shufflebounds.core import validation
+from shufflebounds.core.number import Real, Whole, number_in
 from shufflebounds.core.setting import Setting
 from shufflebounds.protocols.registry import PROTOCOLS, GroupsDescription, ProtocolDescription
 from shufflebounds.randomizers import registry
@@ -43,52 +47,23 @@ COMPOSITIONS_OF_PARTS = {"joint": "share", "parallel": "weight"}
 # The protocol that may be named as a mechanism.
 ANY = "any"
 # Options that describe a deployment.
-DEPLOYMENT_OPTIONS = (
-    "k_joint",
-    "rate",
-    "cohort",
-    "eps0",
-    "n",
-    "colluding",
-    "dropout",
-    "rounds",
-    "also",
-)
+DEPLOYMENT_OPTIONS = (*("k_joint", "rate", "cohort", "eps0"), *USERS, "rounds", "also")
+# Types of options, by those of parameters; all others are texts.
+OPTION_TYPES: Mapping[type, click.ParamType] = {
+    int: NumberType(Whole()),
+    float: NumberType(Real()),
+    Fraction: NumberType(Real(ge=0.0, le=1.0), takes_fractions=True),
+}
 # Options that groups of users do not have, and why.
 NOT_FOR_GROUPS = {
-    "part": "each --group has a mechanism of its own",
-    "k_joint": "each --group has a mechanism of its own",
-    "rate": "each --group has a mechanism of its own",
-    "cohort": "each --group has a mechanism of its own",
+    **dict.fromkeys(
+        ("part", "k_joint", "rate", "cohort"), "each --group has a mechanism of its own"
+    ),
     "dropout": "the numbers of users in --group are those who report for certain",
     "colluding": "the numbers of users in --group are those who provide cover for certain",
     "also": "--group has the numbers of users of all rounds",
 }
 
-K_JOINT = option(
-    "--k-joint",
-    WHOLE,
-    "Linked reports of a user, each at eps0/K or with a given noise.",
-    default=1,
-    metavar="K",
-    section=SENT,
-)
-RATE = option(
-    "--rate",
-    SHARE,
-    "Poisson subsampling: the probability that a report is sent, drawn anew in every round, in "
-    "secret.",
-    default=1.0,
-    metavar="P",
-    section=SENT,
-)
-COHORT = option(
-    "--cohort",
-    WHOLE,
-    "Exactly so many users report, drawn anew in every round, in secret.",
-    metavar="SIZE",
-    section=SENT,
-)
 PART = option(
     "--part",
     str,
@@ -107,13 +82,14 @@ GROUP = option(
     metavar="TEXT",
     section=SENT,
 )
-VICTIM = option(
-    "--victim",
-    WHOLE,
-    "Ask about members of one --group only: 1 is the first.",
-    metavar="G",
+VICTIM = number_option(
+    Whole("victim", "Ask about members of one --group only: 1 is the first", ge=1, symbol="G"),
     section=SENT,
 )
+LINKED = [
+    number_option(number, section=SENT)
+    for number in (validation.K_JOINT, validation.RATE, validation.COHORT)
+]
 
 
 def question(
@@ -133,29 +109,17 @@ def question(
 
     def decorate(answer: Callable[..., Reply]) -> click.Command:
         def ask(**given: Any) -> Reply:
-            own = _taken(given, own_options)
-            own = {name: value for name, value in own.items() if value is not None}
-            users = _taken(given, DEPLOYMENT_OPTIONS)
-            named = _taken(given, (SENDER, "mechanism", "protocol")).values()
-            part, group, victim = (given.pop(name) for name in ("part", "group", "victim"))
-            if group:
-                others = [*filter(None, named), *map(flag, own)]
-                return answer(_groups(group, victim, others, users), **given)
-            if victim is not None:
-                raise ValueError("--victim must be left out: it is the number of a --group")
-            name = _name_of_sender(named, own, sender)
-            users |= _counts(name, names, own)
-            if "n" in options and users["n"] is None:
-                raise ValueError(f"Missing option '{flag(own_counts(name).get('n', 'n'))}'.")
-            if "rate" in parameters(name) and _is_given("rate"):
-                own["rate"] = users.pop("rate")
-            return answer(_deployment(name, part, own, users), **given)
+            scenario = _scenario(given, own_options, names, sender)
+            if "n" in options and scenario.n is None:
+                name = own_counts(scenario.mechanism.type).get("n", "n")
+                raise ValueError(f"Missing option '{flag(name)}'.")
+            return answer(scenario, **given)
 
         ask.__name__, ask.__doc__ = answer.__name__, answer.__doc__
         return command(
             *_name_parameters([*registry.mechanism_names(), *COMPOSITIONS_OF_PARTS, *protocols()]),
             *listed,
-            *(K_JOINT, RATE, COHORT, PART, GROUP, VICTIM),
+            *(*LINKED, PART, GROUP, VICTIM),
             *(
                 # The help lists those of what is named, by `Command.named_owners`.
                 option(flag(x), _option_type(own_options[x]), "", section=PARAMETERS, hidden=True)
@@ -166,6 +130,32 @@ def question(
         )(ask)
 
     return decorate
+
+
+def _scenario(
+    given: dict[str, Any],
+    own_options: Collection[str],
+    options: Collection[str],
+    sender: str | None,
+) -> Scenario:
+    """Return what a question is about, and take its options out of those that are given.
+
+    The command has ``own_options`` of mechanisms and protocols, and further ``options``.
+    """
+    taken = _taken(given, own_options)
+    own = {name: value for name, value in taken.items() if value is not None}
+    users = _taken(given, DEPLOYMENT_OPTIONS)
+    named = [x for x in _taken(given, (SENDER, "mechanism", "protocol")).values() if x]
+    part, group, victim = (given.pop(name) for name in ("part", "group", "victim"))
+    if group:
+        return _groups(group, victim, [*named, *map(flag, own)], users)
+    if victim is not None:
+        raise ValueError("--victim must be left out: it is the number of a --group")
+    name = _name_of_sender(named, own, sender)
+    users |= _counts(name, options, own)
+    if "rate" in parameters(name) and _is_given("rate"):
+        own["rate"] = users.pop("rate")
+    return _deployment(name, part, own, users)
 
 
 def _is_given(name: str) -> bool:
@@ -221,11 +211,8 @@ def _name_parameters(names: Sequence[str]) -> list[click.Parameter]:
     return [argument, *(option(each, type_, "", hidden=True) for each in flags)]
 
 
-def _name_of_sender(
-    given: Iterable[str | None], own: Mapping[str, Any], default: str | None
-) -> str:
+def _name_of_sender(names: Sequence[str], own: Mapping[str, Any], default: str | None) -> str:
     """Return the name of the mechanism or protocol, which must be given once."""
-    names = [name for name in given if name]
     if len(names) > 1:
         raise ValueError(f"give one mechanism or protocol, got {' and '.join(names)}")
     if names or default:
@@ -246,6 +233,8 @@ def _deployment(
         raise ValueError(f"--part must be left out: joint and parallel have parts, not {name}")
     if name not in PROTOCOLS:
         return Scenario(mechanism=_mechanism(name, own, parts), **users)
+    reason = f"it needs a named mechanism, and {name} is not one"
+    _require_left_out({x: reason for x in ("k_joint", "rate", "cohort") if x in users})
     needs = PROTOCOLS[name].needs
     content = _own_content(name, own)
     settings = {key: content.pop(key) for key in needs if key in content}
@@ -277,10 +266,9 @@ def _group_content(text: str) -> dict[str, Any]:
     """Return a group such as ``4000 krr k=12 eps0=.5`` as configurations have it."""
     form = "a number of users, a mechanism and its parameters, such as '4000 krr k=12 eps0=.5'"
     size, *words = text.split() or [""]
-    try:
-        users = WHOLE.convert(size, None, None)
-    except click.ClickException:
-        raise ValueError(f"--group must be {form}, got {text!r}") from None
+    users = number_in(size)
+    if not isinstance(users, int):
+        raise ValueError(f"--group must be {form}, got {text!r}")
     mechanism = _named_content("--group", text, words, form)
     if not parse(mechanism).has_own_eps0:
         raise ValueError(f"--group {text!r}: eps0 is missing; each group must have its own")
@@ -330,8 +318,9 @@ def _mechanism_content(name: str, pairs: Iterable[tuple[str, Any]]) -> dict[str,
     takes, content = parameters(name), {"type": name}
     for key, value in pairs:
         known = SYNONYMS[key] if SYNONYMS.get(key) in takes else key
-        if known in takes and isinstance(value, str):
-            value = _option_type(takes[known].type).convert(value, None, None)
+        type_ = _option_type(takes[known].type) if known in takes else None
+        if isinstance(value, str) and isinstance(type_, NumberType):
+            value = type_.read(value, known)
         if known in content:
             raise ValueError(
                 f"{flag(known)} of {name} is given twice; --k and --domain-size mean the same"
@@ -368,15 +357,12 @@ def _named_content(flag_: str, text: str, words: Sequence[str], form: str) -> di
     if flag_ == "--versus" and name.lower() == ANY:
         raise ValueError(f"{flag_} {text!r}: any is not a mechanism; see --bound stronger_clone")
     try:
-        own_eps0 = {key: REAL.convert(x, None, None) for key, x in pairs if key == "eps0"}
+        own_eps0 = {key: validation.EPS0.parse(x) for key, x in pairs if key == "eps0"}
         return parse(_mechanism_content(name.lower(), pairs) | own_eps0).plain()
-    except click.ClickException as error:
-        raise ValueError(f"{flag_} {text!r}: {error.message}") from None
     except ValueError as error:
         raise ValueError(f"{flag_} {text!r}: {error}") from None
 
 
 def _option_type(type_: type) -> click.ParamType:
     """Return the type of the option of a parameter."""
-    types: Mapping[type, click.ParamType] = {int: WHOLE, float: REAL, Fraction: PROBABILITY}
-    return types.get(type_, click.STRING)
+    return OPTION_TYPES.get(type_, click.STRING)

@@ -19,7 +19,6 @@ from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.setting import Setting
 from shufflebounds.core.work import limited
 from shufflebounds.profiles.axis_search import AxisSearch
-from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.searches import (
     NOISE_RTOLS,
     ROUNDS_RTOLS,
@@ -250,7 +249,12 @@ def _with_promise(answer: Answer, rtol: float, deployment: Scenario, bound: Boun
     the ends (docs/proofs/composition.md, section 1).
     """
     lower, upper = answer.enclosure.lower, answer.enclosure.upper
-    limits = (validation.MAX_EPS0, validation.MAX_USERS + 1, validation.MAX_ROUNDS, MAX_NOISE)
+    limits = (
+        validation.MAX_EPS0,
+        validation.MAX_USERS + 1,
+        validation.MAX_ROUNDS,
+        validation.MAX_NOISE,
+    )
     # Everything, or nothing, that is tried meets the target. A noise multiplier of 0 stands for the
     # smallest one.
     is_beyond = (math.isinf(upper) and lower in limits) or repr(lower) == "0.0"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 # Spaces before a table.
 INDENT = 2
@@ -44,6 +46,15 @@ def table_lines(table: Table, width: int) -> list[str]:
             line = f"{'':{INDENT}}{(' ' * GAP).join(padded)}"
             lines.append(line.replace(KEPT_SPACE, " ").rstrip())
     return lines
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV, with their keys as the first line."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _column_sizes(columns: Table, width: int) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 
 from shufflebounds.bounds.registry import FORMER_NAMES
 from shufflebounds.core import validation
+from shufflebounds.core.number import Number
 
 # Names that mechanisms have elsewhere. Without this, olh would be taken for blh.
 NAMES_ELSEWHERE = {
@@ -28,8 +28,6 @@ NAMES_ELSEWHERE = {
     "pm": "piecewise",
     "warner": "krr",
 }
-# Largest power of ten in a whole number. More digits would only fill the memory.
-MAX_EXPONENT = 30
 # Packages that draw figures, which `pip install shufflebounds` leaves out.
 PLOTTING_PACKAGES = ("matplotlib", "pandas")
 
@@ -77,26 +75,26 @@ class BoundName(Name):
         return super().convert(present, param, ctx)
 
 
-def exact_decimal(value: object) -> Decimal:
-    """Return the number as it is written; NaN for a text that is no number."""
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        return Decimal("nan")
+class NumberType(click.ParamType):
+    """A number in its range, as people write it: 100000, 100_000 or 1e5.
 
+    A text with digits that a float cannot keep is refused: `check` could otherwise prove the claim
+    of a smaller epsilon than the one that it was asked about. If it ``takes_fractions``, those such
+    as 1/6 stay texts.
+    """
 
-class Whole(click.ParamType):
-    """A whole number, written as 100000, 100_000 or 1e5."""
+    name = "number"
 
-    name = "integer"
+    def __init__(self, number: Number[Any], *, takes_fractions: bool = False) -> None:
+        self.number, self.takes_fractions = number, takes_fractions
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        number = exact_decimal(value)
-        if not number.is_finite() or number.adjusted() > MAX_EXPONENT or number != int(number):
-            self.fail(f"{value!r} is not a whole number such as 30 or 1e5.", param, ctx)
-        return int(number)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self.read(value, max(param.opts, key=len) if param else "")
+
+    def read(self, value: Any, name: str) -> Any:
+        """Return the number; ValueError, which begins with the name, for all else."""
+        is_fraction = self.takes_fractions and isinstance(value, str) and "/" in value
+        return value if is_fraction else self.number.parse(value, name)
 
 
 class UsersAndRounds(click.ParamType):
@@ -112,72 +110,8 @@ class UsersAndRounds(click.ParamType):
         users, colon, rounds = str(value).partition(":")
         if not colon:
             self.fail(f"{value!r} is not N:T, users and rounds, such as 1.2e6:10.", param, ctx)
-        return WHOLE.convert(users, param, ctx), WHOLE.convert(rounds, param, ctx)
-
-
-class Real(click.ParamType):
-    """A float, written as Python prints it or in full.
-
-    A text with digits that a float cannot keep is refused: `check` could otherwise prove the claim
-    of a smaller epsilon than the one that it was asked about.
-    """
-
-    name = "float"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as {self.example(value)}.", param, ctx)
-        spellings = (Decimal(repr(number)), Decimal(number))
-        if exact_decimal(value) not in spellings:
-            more = f"{value!r} has more digits than a floating-point number keeps"
-            self.fail(f"{more}; the nearest one is {number!r}.", param, ctx)
-        return number + 0.0  # 0.0 in place of -0.0
-
-    def example(self, value: object) -> str:
-        """Return numbers such as the text that is no number; of a percentage, its value."""
-        share = exact_decimal(str(value).removesuffix("%")) / 100
-        is_share = str(value).endswith("%") and share.is_finite()
-        return f"{share.normalize():f}" if is_share else "0.5 or 1e-6"
-
-
-class Share(Real):
-    """A probability, or a share of the users."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = super().convert(value, param, ctx)
-        if not 0.0 <= number <= 1.0:
-            hint = f"; for {number:g} % write {number / 100:g}" if 1.0 < number <= 100.0 else ""
-            self.fail(f"it must be from 0 to 1, got {value}{hint}.", param, ctx)
-        return number
-
-
-class Probability(Share):
-    """A probability: a share, or a fraction such as 1/6, which stays a text."""
-
-    name = "probability"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        is_fraction = isinstance(value, str) and "/" in value
-        return value if is_fraction else super().convert(value, param, ctx)
-
-
-class Number(Real):
-    """A number; one that is whole, such as 100000, 100_000 or 1e5, becomes an integer."""
-
-    name = "number"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = exact_decimal(value)
-        is_whole = number.is_finite() and number == number.to_integral_value()
-        return WHOLE.convert(value, param, ctx) if is_whole else super().convert(value, param, ctx)
+        n = validation.N.parse(users, "n of --also")
+        return n, validation.ROUNDS.parse(rounds, "rounds of --also")
 
 
 class OutputFile(click.Path):
@@ -207,9 +141,4 @@ class Figure(OutputFile):
         return path
 
 
-REAL = Real()
-SHARE = Share()
-WHOLE = Whole()
-NUMBER = Number()
-PROBABILITY = Probability()
 FIGURE = Figure(".pdf", ".png", ".svg")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from shufflebounds.core import validation
+from shufflebounds.core.number import Number, Real, Whole
 
 # Largest number of points of a grid: larger numbers are mistakes.
 MAX_POINTS = 100_000
+
+
+OVER_N = Real("over_n", "delta times the number of users", gt=0)
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,7 @@ class OverN:
     share: float
 
     def __post_init__(self) -> None:
-        if validation.finite("over_n", self.share) <= 0.0:
-            raise ValueError(f"over_n must be a number > 0, got {self.share!r}")
+        OVER_N.check(self.share)
 
     def at(self, n: int) -> float:
         """Return δ for n users; raise ValueError if it is not a probability below 1."""
@@ -57,10 +60,9 @@ class Setting:
     noise_multiplier: float | None = None
 
     def __post_init__(self) -> None:
-        for name, checked in _CHECKED.items():
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, checked(value))
+        for name, value in self.given().items():
+            if name != "delta" or not isinstance(value, OverN):
+                object.__setattr__(self, name, NUMBERS[name].check(value))
 
     def given(self) -> dict[str, Any]:
         """Return the values that are not open, by name."""
@@ -84,22 +86,14 @@ class Setting:
 
 # Names of the settings.
 NAMES = tuple(field.name for field in fields(Setting))
-# Functions that return a setting's value, or raise ValueError if it is out of range.
-_CHECKED: Mapping[str, Callable[[Any], Any]] = {
-    "n": validation.users,
-    "eps0": validation.eps0,
-    "eps": validation.eps,
-    "delta": lambda at: at if isinstance(at, OverN) else validation.delta(at),
-    "rounds": validation.rounds,
-    "order": validation.order,
-    "target": partial(validation.eps0, name="target"),
-    "messages": validation.messages,
-    "noise_multiplier": partial(validation.finite, "noise_multiplier"),
+# What the settings are, by name.
+NUMBERS: Mapping[str, Number[Any]] = {
+    number.name: number
+    for number in (
+        *(validation.N, validation.EPS0, validation.DELTA, validation.EPS, validation.ROUNDS),
+        *(validation.ORDER, validation.TARGET, validation.MESSAGES, validation.NOISE_MULTIPLIER),
+    )
 }
-
-
-# Settings that are integers.
-WHOLE = ("n", "rounds", "messages")
 # How a grid spaces its points.
 SPACINGS = ("geometric", "linear")
 
@@ -120,7 +114,7 @@ class Grid:
     def values(self, name: str) -> tuple[float, ...]:
         """Return the values on the axis `name`; raise ValueError if the grid does not fit it."""
         validation.choice("spacing", self.spacing, SPACINGS)
-        if name in WHOLE:
+        if isinstance(NUMBERS[name], Whole):
             return self._integers()
         start, stop = (validation.finite(end, getattr(self, end)) for end in ("start", "stop"))
         self._check_order(start, stop)
@@ -187,27 +181,19 @@ class Axis:
 
     def __post_init__(self) -> None:
         validation.choice("x", self.name, NAMES)
-        # `_checked` turns numbers into floats unless they are integers: 1 and 1.0 are one axis.
+        number = NUMBERS[self.name]  # It makes floats of reals: 1 and 1.0 are one axis.
         if isinstance(self.grid, Grid):
             # The ends are checked first, so that an error names a number that the user wrote.
-            start, stop = (self._checked(getattr(self.grid, end), end) for end in ("start", "stop"))
+            start, stop = (number.check(getattr(self.grid, end), end) for end in ("start", "stop"))
             object.__setattr__(self, "grid", replace(self.grid, start=start, stop=stop))
-            listed = [self._checked(value, self.name) for value in self.values]
+            listed = [number.check(value) for value in self.values]
         else:
-            listed = [self._checked(x, f"{self.name}[{i}]") for i, x in enumerate(self.grid)]
+            listed = [number.check(x, f"{self.name}[{i}]") for i, x in enumerate(self.grid)]
             object.__setattr__(self, "grid", tuple(listed))
         if not listed:
             raise ValueError(f"{self.name} must hold at least one value, got none")
         if repeated := [value for value, count in Counter(listed).items() if count > 1]:
             raise ValueError(f"{self.name} must hold distinct values, got {repeated[0]!r} twice")
-
-    def _checked(self, value: float, place: str) -> float:
-        """Return a value in the form of `Setting`; raise ValueError, with its place, otherwise."""
-        try:
-            values: dict[str, Any] = {self.name: value}
-            return Setting(**values).require(self.name)
-        except ValueError as error:
-            raise ValueError(f"{place}{str(error).removeprefix(self.name)}") from None
 
     @cached_property
     def values(self) -> tuple[float, ...]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational
 from typing import Any, SupportsIndex, TypeAlias
+
+from shufflebounds.core.number import Real, Whole
 
 # A number of users as it may be given, such as 100_000, 1e5 or an entry of an array.
 Count: TypeAlias = SupportsIndex | float
@@ -41,52 +44,119 @@ MAX_RTOL = 0.1
 MAX_JOINT = 100
 # Largest order of a Rényi divergence.
 MAX_ORDER = 10**6
+# Smallest noise multiplier that tests cover.
+MIN_NOISE = 0.2
+# Largest noise multiplier that tests cover.
+MAX_NOISE = 1000.0
 # Largest relative excess of a sum that is accepted as rounding: of the sum of weights over 1, and
 # of ε₀ of all parts over `MAX_EPS0`.
 SUM_TOLERANCE = 1e-12
 
 
+# The numbers of questions.
+EPS0 = Real(
+    "eps0",
+    "local epsilon (natural log) of everything a user sends in a shuffle",
+    gt=0,
+    le=MAX_EPS0,
+    symbol="E0",
+    slack=SUM_TOLERANCE,
+)
+N = Whole("n", "number of users, such as 1e5", ge=1, le=MAX_USERS, symbol="N", counts_users=True)
+EPS = Real("eps", "target or claimed epsilon (natural log), such as 0.5", ge=0, symbol="E")
+DELTA = Real("delta", "delta, well below 1/n, such as 1e-6", ge=MIN_DELTA, lt=1, symbol="D")
+ORDER = Real(
+    "order", "order of the Renyi divergence, above 1, such as 16", gt=1, le=MAX_ORDER, symbol="A"
+)
+ROUNDS = Whole(
+    "rounds",
+    "separate shuffles of the same users, such as days, up to 1e6",
+    ge=1,
+    le=MAX_ROUNDS,
+    symbol="T",
+    default=1,
+)
+RTOL = Real("rtol", "largest relative width of enclosures", ge=1e-9, le=MAX_RTOL, symbol="R")
+DROPOUT = Real(
+    "dropout",
+    "largest share of the users who do not report, such as 0.1",
+    ge=0,
+    lt=1,
+    symbol="SHARE",
+    default=0.0,
+)
+COLLUDING = Whole(
+    "colluding",
+    "number of other users who [collude or break the protocol]"
+    "(threat-model.md#dropouts-and-colluding-users)",
+    ge=0,
+    le=MAX_USERS,
+    symbol="M",
+    default=0,
+    counts_users=True,
+)
+K_JOINT = Whole(
+    "k_joint",
+    "linked reports of a user, each at eps0/K or with a given noise",
+    ge=1,
+    le=MAX_JOINT,
+    symbol="K",
+    default=1,
+)
+RATE = Real(
+    "rate",
+    "probability that a report is sent (Poisson subsampling), "
+    "[drawn anew](what-to-compose.md#a-panel-is-not-a-fresh-sample) in every round, in secret",
+    ge=0,
+    le=1,
+    symbol="P",
+    default=1.0,
+)
+COHORT = Whole(
+    "cohort",
+    "exact number of users who report, [drawn anew](what-to-compose.md#a-cohort-of-fixed-size) in "
+    "every round, in secret",
+    ge=1,
+    le=MAX_USERS,
+    symbol="SIZE",
+    counts_users=True,
+)
+MESSAGES = Whole(
+    "messages", "messages of a user, in protocols where that is not a parameter", ge=1, le=MAX_USERS
+)
+TARGET = replace(
+    EPS0,
+    name="target",
+    meaning="epsilon (natural log) that the authors of a protocol chose its parameters for",
+)
+NOISE_MULTIPLIER = Real(
+    "noise_multiplier",
+    "noise of a step of training, in units of the clipping norm, 0.2 to 1000",
+    ge=MIN_NOISE,
+    le=MAX_NOISE,
+)
+
+FALSE_POSITIVES = Real(
+    "false_positives", "a rate of false positives, 0 to 1; may be repeated", ge=0, le=1, symbol="P"
+)
+ERROR = Real(
+    "error",
+    "largest standard error of the share of users with a value, such as 0.01, or of the mean of "
+    "numbers; with or without a target",
+    gt=0.0,
+    symbol="SE",
+)
+
+# Functions that return the number if it is in its range, and raise ValueError for all else.
+eps0, users, eps, delta = EPS0.check, N.check, EPS.check, DELTA.check
+order, rounds, rtol, messages = ORDER.check, ROUNDS.check, RTOL.check, MESSAGES.check
+# Functions that return the floats around the number, twice the same one if it is a float.
+eps_between, delta_between = EPS.between, DELTA.between
+
+
 def finite(name: str, value: object) -> float:
     """Return `value` as a finite float; raise ValueError for all else, also booleans and NaN."""
-    if not math.isfinite(_as_float(value)):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
-    return _exact(name, value)
-
-
-def eps0(value: object, name: str = "eps0") -> float:
-    """Return a local privacy parameter ε₀ (natural log), 0 < ε₀ ≤ 300."""
-    allowed = f"0 < {name} <= {MAX_EPS0:g}"
-    _require(name, value, 0.0 < _as_float(value) <= MAX_EPS0 * (1.0 + SUM_TOLERANCE), allowed)
-    return _exact(name, value)
-
-
-def eps(value: object) -> float:
-    """Return a privacy loss ε ≥ 0 (natural log) that is a float."""
-    eps_between(value)
-    return _exact("eps", value)
-
-
-def eps_between(value: object) -> tuple[float, float]:
-    """Return the floats around a privacy loss ε ≥ 0, twice the same one if it is a float."""
-    _require("eps", value, _as_float(value) >= 0.0, "eps >= 0")
-    return _neighbouring_floats(value)
-
-
-def delta(value: object) -> float:
-    """Return a target δ, 10⁻³⁰⁰ ≤ δ < 1, that is a float."""
-    delta_between(value)
-    return _exact("delta", value)
-
-
-def delta_between(value: object) -> tuple[float, float]:
-    """Return the floats around a target δ, twice the same one if it is a float."""
-    _require("delta", value, MIN_DELTA <= _as_float(value) < 1.0, f"{MIN_DELTA:g} <= delta < 1")
-    return _neighbouring_floats(value)
-
-
-def rtol(value: object) -> float:
-    """Return a relative width, 10⁻⁹ to 0.1."""
-    return _require("rtol", value, 1e-9 <= _as_float(value) <= MAX_RTOL, "1e-09 <= rtol <= 0.1")
+    return Real(name).check(value)
 
 
 def rtol_advice(width: float, *others: str) -> str:
@@ -109,46 +179,19 @@ def shortfall(what: str, ends: tuple[float, float], width: float, goal: float, *
     )
 
 
-def users(value: object, name: str = "n") -> int:
-    """Return a number of users, 1 to 10¹⁵; whole numbers written as floats, such as 1e5, count."""
-    nearest = _as_float(value)
-    is_whole = nearest.is_integer() and nearest == value
-    return whole(name, int(nearest) if is_whole else value, minimum=1, maximum=MAX_USERS)
-
-
 def values(name: str, value: object, *, minimum: int = 2) -> int:
     """Return a number of values or of similar things, `minimum` to 2⁵³."""
     return whole(name, value, minimum=minimum, maximum=MAX_VALUES)
 
 
-def rounds(value: object, name: str = "rounds") -> int:
-    """Return a number of rounds, 1 to 10⁶."""
-    return whole(name, value, minimum=1, maximum=MAX_ROUNDS)
-
-
-def messages(value: object) -> int:
-    """Return a number of messages that a user sends, 1 to 10¹⁵."""
-    return whole("messages", value, minimum=1, maximum=MAX_USERS)
-
-
-def order(value: object) -> float:
-    """Return the order of a Rényi divergence, 1 < order ≤ 10⁶."""
-    allowed = f"1 < order <= {MAX_ORDER}"
-    _require("order", value, 1.0 < _as_float(value) <= MAX_ORDER, allowed)
-    return _exact("order", value)
-
-
 def probability(name: str, value: object) -> float:
     """Return the float nearest to a probability from 0 to 1; it is 0 only if `value` is 0."""
-    nearest = _as_float(value)
-    holds = 0.0 <= nearest <= 1.0 and (nearest > 0.0 or value == 0.0)
-    return _require(name, value, holds, f"0 <= {name} <= 1")
+    return Real(name, ge=0, le=1).nearest(value)
 
 
 def positive_probability(name: str, value: object, *, below: float) -> float:
     """Return a probability of a mechanism, 10⁻¹⁰⁰ to less than `below`."""
-    holds = MIN_PROBABILITY <= _as_float(value) < below
-    return _require(name, value, holds, f"{MIN_PROBABILITY:g} <= {name} < {below:g}")
+    return Real(name, ge=MIN_PROBABILITY, lt=below).nearest(value)
 
 
 def fraction(value: float | Rational) -> Fraction:
@@ -176,23 +219,12 @@ def pairs(name: str, values: object, what: str) -> list[tuple]:
 
 def whole(name: str, value: object, minimum: int, maximum: int | None = None) -> int:
     """Return an integer from `minimum` to `maximum`; raise ValueError for booleans and floats."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        number, largest = int(value), math.inf if maximum is None else maximum
-        if minimum <= number <= largest:
-            return number
-    ends = f">= {minimum}" if maximum is None else f"from {minimum} to {_short_integer(maximum)}"
-    raise ValueError(f"{name} must be an integer {ends}, got {value!r}")
+    return Whole(name, ge=minimum, le=maximum).check(value)
 
 
 def domain_size(value: object, minimum: int) -> int:
     """Return a number of values from `minimum` on; it may be huge, but must fit in a float."""
     return whole("domain_size", value, minimum, MAX_DOMAIN_SIZE)
-
-
-def _short_integer(number: int) -> str:
-    """Return the digits of a number, or, for one such as 10**15, 1e15."""
-    text = f"{number:.0e}".replace("+", "")
-    return text if number >= 10**9 and float(text) == float(number) else str(number)
 
 
 def choice(name: str, value: object, allowed: Collection[str]) -> str:
@@ -211,40 +243,3 @@ def likely(value: object, allowed: Iterable[str]) -> str | None:
     close = get_close_matches(str(value).casefold(), list(names))
     # A slip replaces a letter more often than it adds or drops one.
     return names[min(close, key=lambda name: abs(len(name) - len(str(value))))] if close else None
-
-
-def _as_float(value: object) -> float:
-    """Return a real number as a float, infinite if it overflows, and NaN for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _exact(name: str, value: Any) -> float:
-    """Return a finite number as a float; raise ValueError if that would round it."""
-    low, high = _neighbouring_floats(value)
-    if low < high:
-        raise ValueError(f"{name} must be a number that a float holds exactly, got {value!r}")
-    return low
-
-
-def _neighbouring_floats(value: Any) -> tuple[float, float]:
-    """Return the floats around a number, twice the same one if it is a float."""
-    if isinstance(value, Integral):
-        value = int(value)  # NumPy would round its integers before it compares them.
-    nearest = float(value)
-    if nearest == value:
-        return nearest, nearest
-    if nearest < value:
-        return nearest, math.nextafter(nearest, math.inf)
-    return math.nextafter(nearest, -math.inf), nearest
-
-
-def _require(name: str, value: Any, holds: bool, allowed: str) -> float:
-    """Return the float nearest to a finite number; raise ValueError if the condition fails."""
-    if not holds or not math.isfinite(_as_float(value)):
-        raise ValueError(f"{name} must be a finite number with {allowed}, got {value!r}")
-    return float(value)

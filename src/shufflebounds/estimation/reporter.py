@@ -112,9 +112,7 @@ class Reporter:
         >>> sb.KRR(k=10, eps0=1.0).users_for_error(0.01)
         40959
         """
-        target = validation.finite("error", error)
-        if target <= 0.0:
-            raise ValueError(f"error must be above 0, got {error!r}")
+        target = validation.ERROR.check(error)
 
         def is_met(n: int) -> bool:
             return max(x.standard_error for x in self.errors(n)) <= target

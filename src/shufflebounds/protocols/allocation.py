@@ -17,7 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.protocols.training import MIN_NOISE, Training
+from shufflebounds.protocols.training import Training
 from shufflebounds.randomizers.gaussian_cells import (
     gaussian_pair,
     loss_beyond,
@@ -133,7 +133,7 @@ class RandomAllocation(Training):
     def __post_init__(self) -> None:
         super().__post_init__()
         validation.choice("bins", self.bins, (REDRAWN, KEPT))
-        validation.whole("selected", self.selected, minimum=1, maximum=validation.MAX_ROUNDS)
+        validation.rounds(self.selected, "selected")
         if self.first_steps is None:
             return
         validation.users(self.first_steps, "first_steps")
@@ -185,7 +185,9 @@ class RandomAllocation(Training):
 
     def least_noise(self, rounds: int) -> float:
         """See `Training`."""
-        return MIN_NOISE * (math.sqrt(rounds) * (1.0 + 4.0 * U) if self.bins == KEPT else 1.0)
+        return validation.MIN_NOISE * (
+            math.sqrt(rounds) * (1.0 + 4.0 * U) if self.bins == KEPT else 1.0
+        )
 
     def steps_joined(self, n: int, rounds: int, delta: float) -> int:
         """See `Training`."""
@@ -196,10 +198,11 @@ class RandomAllocation(Training):
         if self.bins == REDRAWN:
             return [x._replace(times=x.times * rounds) for x in self.shuffles(n, aim)]
         sigma = self.noise_multiplier / math.sqrt(rounds)
-        if sigma < MIN_NOISE:
+        if sigma < validation.MIN_NOISE:
             raise ValueError(
-                f"noise_multiplier must be at least {MIN_NOISE:g} times the root of the number of "
-                f"epochs if bins are kept, got {self.noise_multiplier!r} for {rounds} epochs"
+                f"noise_multiplier must be at least {validation.MIN_NOISE:g} times the root of the "
+                f"number of epochs if bins are kept, got {self.noise_multiplier!r} for {rounds} "
+                "epochs"
             )
         return replace(self, noise_multiplier=sigma, bins=REDRAWN).shuffles(n, aim)
 

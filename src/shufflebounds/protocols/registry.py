@@ -217,7 +217,7 @@ class ReportDescription:
     gives: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        validation.whole("k_joint", self.k_joint, minimum=1, maximum=validation.MAX_JOINT)
+        validation.K_JOINT.check(self.k_joint)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -422,7 +422,7 @@ def _parse_group(place: str, group: object) -> tuple[int, Description]:
     if not isinstance(group, Mapping):
         raise ValueError(f"{place} must be a mapping with users and mechanism, got {group!r}")
     require_keys(f"{place}.", "a group", group, ["users", "mechanism"])
-    size = validation.whole(f"{place}.users", group["users"], 1, validation.MAX_USERS)
+    size = validation.N.check(group["users"], f"{place}.users")
     mechanism = description.parse(group["mechanism"])
     if not mechanism.has_own_eps0:
         raise ValueError(f"{place}.mechanism must have an eps0 of its own, got {mechanism}")

@@ -18,6 +18,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.core.relation import Relation
 from shufflebounds.randomizers.gaussian_cells import (
@@ -30,10 +31,9 @@ from shufflebounds.randomizers.gaussian_cells import (
 from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
 from shufflebounds.subjects.observation import Observation, Words
 
-# Smallest noise multiplier that tests cover.
-MIN_NOISE = 0.2
-# Largest noise multiplier that tests cover.
-MAX_NOISE = 1000.0
+JOIN_RATE = Real(
+    "rate", "probability of joining a step, above 0 and at most 1 (full batches)", gt=0, le=1
+)
 # Largest distance of outputs from the mean of a law, in standard deviations: masses there are above
 # 1e-290.
 MAX_REACH = 36.0
@@ -109,9 +109,7 @@ class Training(Subject):
     table, by relation. ``assumed`` says how steps are chosen.
     """
 
-    noise_multiplier: float = field(
-        metadata={"help": "noise of a step, in units of the clipping norm, 0.2 to 1000"}
-    )
+    noise_multiplier: float = field(metadata={"help": validation.NOISE_MULTIPLIER.meaning})
     neighbours: str = field(
         default=Relation.ADD_OR_REMOVE.value,
         kw_only=True,
@@ -125,12 +123,7 @@ class Training(Subject):
     seen: ClassVar[Observation] = STEPS
 
     def __post_init__(self) -> None:
-        sigma = validation.finite("noise_multiplier", self.noise_multiplier)
-        if not MIN_NOISE <= sigma <= MAX_NOISE:
-            raise ValueError(
-                f"noise_multiplier must be a number from {MIN_NOISE:g} to {MAX_NOISE:g}, "
-                f"got {self.noise_multiplier!r}"
-            )
+        sigma = validation.NOISE_MULTIPLIER.check(self.noise_multiplier)
         object.__setattr__(self, "noise_multiplier", sigma)
         validation.choice("neighbours", self.neighbours, [x.value for x in self.means])
 
@@ -169,7 +162,7 @@ class Training(Subject):
         float
             The noise multiplier.
         """
-        return MIN_NOISE
+        return validation.MIN_NOISE
 
     def steps_joined(self, n: int, rounds: int, delta: float) -> int:
         """Return the number of steps that an example joins, but for a small share of δ.
@@ -249,9 +242,7 @@ class PoissonSampling(Training):
     '0.72'
     """
 
-    rate: float = field(
-        metadata={"help": "probability of joining a step, above 0 and at most 1 (full batches)"}
-    )
+    rate: float = field(metadata={"help": JOIN_RATE.meaning})
     is_hidden_by_number: ClassVar[bool] = False
     rare_share: ClassVar[float] = RARE_SHARE
     assumed: ClassVar[str] = (
@@ -261,10 +252,7 @@ class PoissonSampling(Training):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rate = validation.finite("rate", self.rate)
-        if not 0.0 < rate <= 1.0:
-            raise ValueError(f"rate must be a number with 0 < rate <= 1, got {self.rate!r}")
-        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "rate", JOIN_RATE.check(self.rate))
 
     @cached_property
     def _source(self) -> GivenSource:
@@ -275,7 +263,7 @@ class PoissonSampling(Training):
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """Return the steps of an epoch, each of which is one draw."""
-        steps = validation.whole("steps", n, minimum=1, maximum=validation.MAX_ROUNDS)
+        steps = validation.rounds(n, "steps")
         return [Shuffle(self._source, 1, steps, is_ordered=self.is_ordered)]
 
     def shuffles_of(self, n: int, rounds: int, aim: Aim = ANY_AIM) -> list[Shuffle]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.enclosure import reached
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import Relation, common_relation, read_relation
 from shufflebounds.core.validation import Count
@@ -38,6 +39,8 @@ _EPOCHS_RTOL = 0.05
 _RENYI_RTOL = 1e-3
 # `from_profile` stops enlarging its grid of ε once the grid has more points than this.
 _MAX_GRID_POINTS = 200_000
+# Distance of losses on a grid.
+INTERVAL = Real("interval", ge=1e-9, le=1)
 
 
 class ShuffleAccountant:
@@ -209,7 +212,7 @@ def from_profile(
     ValueError
         For a bad argument, and if `delta` returns anything but probabilities.
     """
-    interval, smallest = _validate_interval(interval), validation.delta(smallest)
+    interval, smallest = INTERVAL.check(interval), validation.delta(smallest)
     neighbours = read_relation(relation)
     points = 64
     while True:
@@ -270,7 +273,7 @@ def to_dp_accounting(
     ArithmeticError
         If `pessimistic` is False and no optimistic pair was found.
     """
-    interval, smallest = _validate_interval(interval), validation.delta(smallest)
+    interval, smallest = INTERVAL.check(interval), validation.delta(smallest)
     is_ordered = composed.is_ordered
     if is_ordered and not pessimistic:
         raise ValueError("pessimistic must be True for epochs of training, got False")
@@ -337,14 +340,6 @@ def to_renyi_accounting(
         raise ValueError("orders must be one or more, got none")
     divergences = RoundDivergences.of(Plan(composed.schedule, make=BLANKETS), ANY_N)
     return alpha, divergences.bounds(alpha, _RENYI_RTOL).upper
-
-
-def _validate_interval(value: float) -> float:
-    """Return a valid interval; raise ValueError otherwise."""
-    interval = validation.finite("interval", value)
-    if not 1e-9 <= interval <= 1.0:
-        raise ValueError(f"interval must be a number from 1e-09 to 1, got {interval!r}")
-    return interval
 
 
 def _split_losses(law: Losses, interval: float) -> tuple[int, FloatArray]:

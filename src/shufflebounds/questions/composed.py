@@ -218,5 +218,5 @@ def compose(
         for sent, n, times in triples
     ]
     total = sum(phase.times for phase in phases)
-    validation.whole("rounds, all added up,", total, minimum=1, maximum=validation.MAX_ROUNDS)
+    validation.rounds(total, "rounds, all added up,")
     return Composed(Schedule(phases))

@@ -214,7 +214,7 @@ class Deployment:
         self.description = parse_deployment(content, days)
         self.sent = {x.name: SentReports(self._parts(x)) for x in self.description.groups}
         shuffles = max(sum(x.shuffles for x in sent.parts) for sent in self.sent.values())
-        validation.whole("the number of shuffles", shuffles, 1, validation.MAX_ROUNDS)
+        validation.rounds(shuffles, "the number of shuffles")
         # How neighbouring datasets differ.
         self.relation = common_relation(
             "reports", (part.randomizer.relation for sent in self.sent.values() for part in sent)

@@ -47,7 +47,7 @@ class Period(NamedTuple):
         if self.has_dates:
             return self.number(parsed_date(name, value))
         try:
-            return validation.whole(name, value, 1, validation.MAX_ROUNDS)
+            return validation.rounds(value, name)
         except ValueError as error:
             raise ValueError(f"{error}; days are numbered unless a CSV file has dates") from None
 
@@ -71,7 +71,9 @@ def parsed_date(name: str, value: Any) -> str:
         raise ValueError(f"{name} must be like 2026-01-31, got {text!r}{why}") from None
 
 
-def sending_days(place: str, entry: Mapping[str, Any], period: Period) -> Collection[int]:
+def sending_days(
+    place: str, entry: Mapping[str, Any], period: Period, every: int
+) -> Collection[int]:
     """Return the days on which a report is sent; ValueError, which names the key, for a mistake.
 
     Parameters
@@ -82,6 +84,8 @@ def sending_days(place: str, entry: Mapping[str, Any], period: Period) -> Collec
         The report, with some of `CALENDAR_KEYS`.
     period
         The days of the deployment.
+    every
+        The number of days from one report to the next.
     """
     given = [key for key in CALENDAR_KEYS if key in entry]
     for key in ("dates", "weekdays"):
@@ -97,8 +101,6 @@ def sending_days(place: str, entry: Mapping[str, Any], period: Period) -> Collec
     if "weekdays" in given:
         weekdays = _weekdays(f"{place}weekdays", entry["weekdays"], period)
         return {x for x in range(first, last + 1) if (x - 1) % 7 in weekdays}
-    name = f"{place}every"
-    every = validation.whole(name, entry.get("every", 1), 1, validation.MAX_ROUNDS)
     return range(first, last + 1, every)
 
 

@@ -10,16 +10,14 @@ import datetime
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import pairwise
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from shufflebounds.core import validation
+from shufflebounds.core.number import Number, Real, Whole
 from shufflebounds.core.validation import Count
 from shufflebounds.core.words import counted
 from shufflebounds.protocols.registry import PROTOCOLS
@@ -34,37 +32,52 @@ from shufflebounds.randomizers.description import Description, parse, require_ke
 from shufflebounds.randomizers.joint import Joint
 from shufflebounds.randomizers.mixed import Subsampled
 
-# Keys of a description, of each of its reports and of each of its groups. True marks those that
-# may be left out.
-DEPLOYMENT_KEYS = {
-    "reports": False,
-    "users": True,
-    "days": True,
-    "dropout": True,
-    "colluding": True,
-    "groups": True,
-    "mixed": True,
-    "missing_days": True,
+# Keys of a description, of each of its reports and of each of its groups, with the numbers that
+# they hold. `reproduction.configuration.deployment_schema` says what the others mean.
+Keys: TypeAlias = Mapping[str, Number[Any] | None]
+DEPLOYMENT_KEYS: Keys = {
+    "reports": None,
+    "users": replace(
+        validation.N, name="users", meaning="users of every day, if there is no CSV file of days"
+    ),
+    "days": Whole(
+        "days", "number of days, if there is no CSV file of days", ge=1, le=validation.MAX_ROUNDS
+    ),
+    "dropout": replace(
+        validation.DROPOUT, meaning=f"{validation.DROPOUT.meaning}; all may be in one group"
+    ),
+    "colluding": validation.COLLUDING,
+    **dict.fromkeys(("groups", "mixed", "missing_days")),
 }
-REPORT_KEYS = {
-    "mechanism": False,
-    "answers": False,
-    "eps0": True,
-    "same_users": True,
-    "per_day": True,
-    "linked": True,
-    "rate": True,
-    "cohort": True,
-    **dict.fromkeys(CALENDAR_KEYS, True),
+REPORT_KEYS: Keys = {
+    **dict.fromkeys(("mechanism", "answers")),
+    "eps0": replace(
+        validation.EPS0,
+        meaning="local epsilon (natural log) of one answer; left out if the mechanism has its own",
+    ),
+    "same_users": None,
+    "per_day": replace(validation.ROUNDS, name="per_day", meaning="number of answers a day"),
+    "linked": None,
+    "rate": validation.RATE,
+    "cohort": validation.COHORT,
+    **dict.fromkeys(CALENDAR_KEYS),
+    "every": replace(
+        validation.ROUNDS,
+        name="every",
+        meaning="days from one report to the next, counted from the first: 7 for a weekly one",
+    ),
 }
-GROUP_KEYS = {"share": False, "eps0": True}
+GROUP_KEYS: Keys = {
+    "share": Real("share", "smallest share of the users of a day who are in the group", gt=0, le=1),
+    "eps0": None,
+}
+# Keys that may not be left out.
+REQUIRED = ("reports", "mechanism", "answers", "share")
 ANSWERS = ("fresh", "memoized")
 # What dates without a row mean: a mistake, or that nobody reported.
 MISSING_DAYS = ("refuse", "no_reports")
 # Most stretches of dates that a message names.
 MAX_STRETCHES = 5
-# Most digits before or after the point of a number that is written as a text.
-MAX_DECIMALS = 400
 
 # Users of each day: a date or a number, and how many.
 Days: TypeAlias = Sequence[tuple[str, Count]]
@@ -95,6 +108,18 @@ class DailyReport:
     rate: float
     days: Sequence[int]
     cohort: int | None = None
+
+    def __post_init__(self) -> None:
+        place = f"reports.{self.name}."
+        if self.same_users and self.rate < 1.0:
+            raise ValueError(
+                f"{place}same_users must be false: with a rate, senders differ every day"
+            )
+        if self.cohort is not None and (self.rate < 1.0 or self.is_memoized):
+            why = "there is a rate" if self.rate < 1.0 else "answers are memoized"
+            raise ValueError(f"{place}cohort must be left out, since {why}")
+        if self.is_linked:
+            validation.K_JOINT.check(self.per_day, f"{place}per_day")
 
     @property
     def is_repeated(self) -> bool:
@@ -212,20 +237,20 @@ def parse_deployment(content: Mapping[str, Any], days: Days | None) -> Deploymen
     if not isinstance(content, Mapping):
         shown = "nothing" if content is None else repr(content)
         raise ValueError(f"a deployment must be a mapping with the key reports, got {shown}")
-    _require_keys("", "a deployment", content, DEPLOYMENT_KEYS)
+    numbers = _numbers("", "a deployment", content, DEPLOYMENT_KEYS)
     entries = _mapping("reports", content["reports"])
-    active_days, silent_dates = _days(content, days)
+    active_days, silent_dates = _days(content, numbers, days)
     labels = [label for label, _ in active_days]
     period = Period.of([*labels, *silent_dates])
-    numbers = [period.number(label) for label in labels]
-    reports = tuple(_report(name, entry, period, numbers) for name, entry in entries.items())
+    active = [period.number(label) for label in labels]
+    reports = tuple(_report(name, entry, period, active) for name, entry in entries.items())
     return DeploymentDescription(
         active_days,
         silent_dates,
         reports,
         _groups(content.get("groups"), reports),
-        _share("dropout", content.get("dropout", 0), below_one=True),
-        _colluding(content.get("colluding", 0)),
+        Fraction(repr(numbers["dropout"])),
+        numbers["colluding"],
         _truth("mixed", content.get("mixed", False)) and "groups" in content,
     )
 
@@ -328,15 +353,10 @@ def read_days(path: Path) -> list[tuple[str, int]]:
 
 def _day(date: Any, n: Any) -> tuple[str, int]:
     """Return a date, such as 2026-01-31, and a number of users."""
-    date, count = parsed_date("date", date), _number(n)
-    if isinstance(count, str) and not count.strip():
+    date = parsed_date("date", date)
+    if isinstance(n, str) and not n.strip():
         raise ValueError("n is missing: write the number of users, 0 if nobody reported")
-    return date, 0 if _is_zero(count) else validation.users(count)
-
-
-def _is_zero(count: Any) -> bool:
-    """Return whether a number of users is 0."""
-    return isinstance(count, Real) and not isinstance(count, bool) and count == 0
+    return date, replace(validation.N, ge=0).parse(n)
 
 
 def _ordered(days: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -351,7 +371,7 @@ def _ordered(days: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _days(
-    content: Mapping[str, Any], days: Days | None
+    content: Mapping[str, Any], numbers: Mapping[str, Any], days: Days | None
 ) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
     """Return the users of each day on which somebody reports, and the dates of the other days.
 
@@ -371,12 +391,7 @@ def _days(
         raise ValueError(
             f"{missing} is missing; a deployment needs users and days, or a CSV file of days"
         )
-    count = validation.whole("days", _number(content["days"]), 1, validation.MAX_ROUNDS)
-    try:
-        users = validation.users(_number(content["users"]))
-    except ValueError as error:
-        raise ValueError(str(error).replace("n must", "users must", 1)) from None
-    return tuple((str(day), users) for day in range(1, count + 1)), ()
+    return tuple((str(day), numbers["users"]) for day in range(1, numbers["days"] + 1)), ()
 
 
 def _active_days(
@@ -419,62 +434,43 @@ def stretches_of(dates: Sequence[str]) -> str:
     return ", ".join([*texts[:MAX_STRETCHES], *more])
 
 
-def _colluding(value: Any) -> int:
-    """Return the number of users who collude."""
-    hint = "; a share of the users is not a number of them: multiply it by the users of a day"
-    try:
-        return validation.whole("colluding", _number(value), 0, validation.MAX_USERS)
-    except ValueError as error:
-        is_share = isinstance(_number(value), float) or _is_percentage(value)
-        raise ValueError(f"{error}{hint if is_share else ''}") from None
-
-
-def _report(name: Any, entry: Any, period: Period, active_days: Sequence[int]) -> DailyReport:
+def _report(name: str, entry: Any, period: Period, active_days: Sequence[int]) -> DailyReport:
     """Return an entry of ``reports``; ValueError for its mistakes.
 
     On the `active_days` of the period, somebody reports.
     """
     place = f"reports.{name}."
     entry = _mapping(f"reports.{name}", entry)
-    _require_keys(place, "a report", entry, REPORT_KEYS)
-    answers = validation.choice(f"{place}answers", entry["answers"], ANSWERS)
-    is_memoized = answers == "memoized"
-    question = "do exactly the same users report every day? (true or false)"
-    _require_presence(
-        place, "same_users", entry, "" if is_memoized else "answers are fresh", question
-    )
-    per_day = validation.whole(
-        f"{place}per_day", _number(entry.get("per_day", 1)), 1, validation.MAX_ROUNDS
-    )
-    question = f"can anything link a user's {per_day} answers of a day? (true or false)"
-    reason = "" if per_day > 1 else "there is one answer a day"
-    _require_presence(place, "linked", entry, reason, question)
+    numbers = _numbers(place, "a report", entry, REPORT_KEYS)
+    is_memoized = validation.choice(f"{place}answers", entry["answers"], ANSWERS) == "memoized"
+    per_day = numbers["per_day"]
     try:
         mechanism = _mechanism_of_report(entry["mechanism"])
     except ValueError as error:
         raise ValueError(f"{place}mechanism: {error}") from None
+    reason = "" if is_memoized else "answers are fresh"
+    question = "do exactly the same users report every day? (true or false)"
+    _require_presence(place, "same_users", entry, reason, question)
+    reason = "" if per_day > 1 else "there is one answer a day"
+    question = f"can anything link a user's {per_day} answers of a day? (true or false)"
+    _require_presence(place, "linked", entry, reason, question)
     reason = f"{mechanism} has its own" if mechanism.has_own_eps0 else ""
     _require_presence(place, "eps0", entry, reason, "give the eps0 of one answer")
-    eps0 = validation.eps0(_number(entry["eps0"]), f"{place}eps0") if "eps0" in entry else None
-    rate = float(_share(f"{place}rate", entry.get("rate", 1)))
-    same_users = _truth(f"{place}same_users", entry.get("same_users", False))
-    if same_users and rate < 1.0:
-        raise ValueError(f"{place}same_users must be false: with a rate, senders differ every day")
-    cohort = None
-    if "cohort" in entry:
-        cohort = validation.users(_number(entry["cohort"]), f"{place}cohort")
-        if "rate" in entry or is_memoized:
-            why = "there is a rate" if "rate" in entry else "answers are memoized"
-            raise ValueError(f"{place}cohort must be left out, since {why}")
-    is_linked = _truth(f"{place}linked", entry.get("linked", False))
-    if is_linked:
-        validation.whole(f"{place}per_day", per_day, 1, validation.MAX_JOINT)
-    sent_on = sending_days(place, entry, period)
+    sent_on = sending_days(place, entry, period, numbers["every"])
     days = [i for i, day in enumerate(active_days) if day in sent_on]
     if not days:
         raise ValueError(f"reports.{name} is sent on no day on which somebody reports")
     return DailyReport(
-        str(name), mechanism, eps0, is_memoized, same_users, per_day, is_linked, rate, days, cohort
+        name,
+        mechanism,
+        numbers.get("eps0"),
+        is_memoized,
+        _truth(f"{place}same_users", entry.get("same_users", False)),
+        per_day,
+        _truth(f"{place}linked", entry.get("linked", False)),
+        numbers["rate"],
+        days,
+        numbers.get("cohort"),
     )
 
 
@@ -510,14 +506,13 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
     for name, entry in _mapping("groups", content).items():
         place = f"groups.{name}."
         entry = _mapping(f"groups.{name}", entry)
-        _require_keys(place, "a group", entry, GROUP_KEYS)
-        share = _share(f"{place}share", entry["share"])
+        share = Fraction(repr(_numbers(place, "a group", entry, GROUP_KEYS)["share"]))
         total += share
         own = _mapping(f"{place}eps0", entry["eps0"]) if "eps0" in entry else {}
         names = [x.name for x in reports if not x.mechanism.has_own_eps0]
         require_keys(f"{place}eps0.", "the reports with an eps0", own, names, names)
         own_eps0 = {
-            key: validation.eps0(_number(value), f"{place}eps0.{key}") for key, value in own.items()
+            key: validation.EPS0.parse(value, f"{place}eps0.{key}") for key, value in own.items()
         }
         members = [replace(x, eps0=own_eps0.get(x.name, x.eps0)) for x in reports]
         groups.append(UserGroup(str(name), share, tuple(members)))
@@ -526,14 +521,22 @@ def _groups(content: Any, reports: tuple[DailyReport, ...]) -> tuple[UserGroup, 
     return tuple(groups)
 
 
-def _require_keys(place: str, kind: str, content: Mapping, keys: Mapping[str, bool]) -> None:
-    """Raise ValueError unless the mapping has these keys, of which some are optional."""
+def _numbers(place: str, kind: str, content: Mapping, keys: Keys) -> dict[str, Any]:
+    """Return the numbers of a mapping, with the defaults of those that are left out.
+
+    Raises ValueError unless the mapping has these keys, of which some are `REQUIRED`.
+    """
     for key in content:
         if key not in keys:
             guess = validation.likely(key, keys)
             hint = f"did you mean {guess}?" if guess else f"the keys are {', '.join(keys)}"
             raise ValueError(f"unknown key '{place}{key}'; {hint}")
-    require_keys(place, kind, content, list(keys), [key for key in keys if keys[key]])
+    require_keys(place, kind, content, list(keys), [key for key in keys if key not in REQUIRED])
+    return {
+        key: number.parse(content.get(key, number.default), f"{place}{key}")
+        for key, number in keys.items()
+        if number is not None and (key in content or number.default is not None)
+    }
 
 
 def _mapping(name: str, content: Any) -> Mapping[str, Any]:
@@ -553,37 +556,4 @@ def _truth(name: str, value: Any) -> bool:
     """Return a truth value; ValueError for all else."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be true or false, got {value!r}")
-    return value
-
-
-def _share(name: str, value: Any, *, below_one: bool = False) -> Fraction:
-    """Return a share as the decimal number that was given; above 0, or below 1."""
-    number = _number(value)
-    if _is_percentage(value):
-        decimal = Decimal(value.strip()[:-1]) / 100
-        raise ValueError(f"{name} must be a number, got {value!r}; write {decimal.normalize():f}")
-    validation.probability(name, number)
-    share = Fraction(str(number))
-    if share == (1 if below_one else 0):
-        raise ValueError(f"{name} must be {'below 1' if below_one else 'above 0'}, got {value!r}")
-    return share
-
-
-def _is_percentage(value: Any) -> bool:
-    """Return whether a value is a text such as 5%."""
-    text = value.strip() if isinstance(value, str) else ""
-    return text.endswith("%") and isinstance(_number(text[:-1]), int | float)
-
-
-def _number(value: Any) -> Any:
-    """Return the number that a text such as 2e6, which YAML takes for no number, stands for."""
-    if not isinstance(value, str):
-        return value
-    with suppress(InvalidOperation):
-        number = Decimal(value.strip())
-        if number.is_finite() and abs(number.adjusted()) < MAX_DECIMALS:
-            if number == number.to_integral_value():
-                return int(number)
-            # A number with more digits than a float keeps is refused, not rounded.
-            return float(number) if Decimal(repr(float(number))) == number else value
     return value

@@ -12,6 +12,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import outward
+from shufflebounds.core.number import Number, Real, Whole
 from shufflebounds.estimation import accuracy
 from shufflebounds.estimation.accuracy import Spread, Supports
 from shufflebounds.protocols.base import Calibrated, MultiMessage
@@ -34,6 +35,36 @@ _GAUSSIAN_CELLS = 150
 NO_FLIPS_EPS0 = 200.0
 
 
+# What users hold, and what they may send.
+LIMITS: tuple[Number[Any], ...] = (
+    Whole("items", "number of different values that a user holds", ge=1, symbol="I", default=1),
+    Whole(
+        "attributes",
+        "attributes of a user, each with --values values",
+        ge=1,
+        le=validation.MAX_JOINT,
+        symbol="A",
+        default=1,
+    ),
+    Real("most_bits", "the most bits that a user may send in a round", symbol="B"),
+    replace(
+        validation.EPS0,
+        name="most_eps0",
+        meaning="the largest eps0 of everything a user sends in a round, which remains if the "
+        "shuffler fails. Separate shuffles share it",
+        symbol="E",
+    ),
+    Whole(
+        "most_messages",
+        "the most messages of a user in a shuffle. Above 1, protocols of several messages compete",
+        ge=1,
+        le=10**6,
+        symbol="M",
+        default=1,
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Task:
     """What to estimate, from how many users, at which target (ε, δ): see `ranking.choose`."""
@@ -54,11 +85,11 @@ class Task:
             validation.whole("items", self.items, minimum=1, maximum=min(20, self.values - 1))
         elif self.items != 1:
             raise ValueError(f"items must be left out of numbers, got {self.items!r}")
-        validation.whole("attributes", self.attributes, minimum=1, maximum=validation.MAX_JOINT)
         validation.rounds(self.rounds)
-        if self.most_eps0 is not None:
-            validation.eps0(self.most_eps0, "most_eps0")
-        validation.whole("most_messages", self.most_messages, minimum=1, maximum=10**6)
+        for limit in LIMITS:
+            value = getattr(self, limit.name, None)
+            if value is not None:
+                limit.check(value)
         if self.rounds * self.attributes * self.items > validation.MAX_ROUNDS:
             raise ValueError(
                 f"rounds must leave at most {validation.MAX_ROUNDS} shuffles in all, got "

@@ -12,6 +12,7 @@ import numpy as np
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure, WorkError
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.validation import Count
 from shufflebounds.core.work import RESERVE, budget, limited
@@ -216,8 +217,7 @@ class SampledProfile:
         >>> f"{curve.false_negatives(0.05).lower:.2f}"
         '0.94'
         """
-        validation.probability("false_positives", false_positives)
-        alpha = validation.finite("false_positives", false_positives)
+        alpha = validation.FALSE_POSITIVES.check(false_positives)
         with np.errstate(over="ignore"):
             x = np.exp(self.step * np.arange(self.upper.size))
         # At α = 0 the product is 0 also for infinite x.
@@ -349,8 +349,7 @@ def sampled_profile(
 ) -> SampledProfile:
     """Enclose δ of all rounds of a plan as a curve in ε, with further arguments of `profile`."""
     smallest = validation.delta(smallest)
-    if not 1.0 <= validation.finite("density", density) <= 1000.0:
-        raise ValueError(f"density must be a number from 1 to 1000, got {density!r}")
+    Real("density", ge=1, le=1000).check(density)
     rtol = _NODE_WIDTH / density**2
     if plan.has_several_rounds(n):
         rtol = min(_ROUNDS_WIDTH / density**2, _ROUGH)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.enclosure import Enclosure
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import enclosed_so_far
 from shufflebounds.divergence.law import U
@@ -225,7 +226,4 @@ def _validate_divergence(value: object) -> float:
     """Return a valid divergence, which may be inf; raise ValueError otherwise."""
     if value == math.inf:
         return math.inf
-    loss = validation.finite("divergence", value)
-    if loss < 0.0:
-        raise ValueError(f"divergence must be a number >= 0, got {value!r}")
-    return loss
+    return Real("divergence", ge=0).check(value)

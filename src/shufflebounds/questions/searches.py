@@ -32,7 +32,6 @@ from shufflebounds.profiles.axis_search import (
 )
 from shufflebounds.profiles.profile import Quantity
 from shufflebounds.protocols.allocation import RandomAllocation
-from shufflebounds.protocols.training import MAX_NOISE
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.intervals import interval_of
 from shufflebounds.questions.plan import BLANKETS, LOWER, MakeInterval, Plan
@@ -564,7 +563,7 @@ def noise_question(
     """
     if target.eps == 0.0:
         raise ValueError(f"{name} must be an epsilon above 0, got 0")
-    axis = NoiseAxis(scheme(MAX_NOISE).least_noise(epochs), MAX_NOISE, rtol)
+    axis = NoiseAxis(scheme(validation.MAX_NOISE).least_noise(epochs), validation.MAX_NOISE, rtol)
     return InverseQuestion(lambda x: AxisPoint(scheme(x), steps, epochs), axis, 0.0, target)
 
 
@@ -629,8 +628,8 @@ def smallest_noise_multiplier(
     least = axis.least_private
     if search.safe_end is None:
         raise ValueError(
-            f"target must be larger, got {target!r}: a noise multiplier of {MAX_NOISE:g} is too "
-            "small"
+            f"target must be larger, got {target!r}: a noise multiplier of "
+            f"{validation.MAX_NOISE:g} is too small"
         )
     enclosure = axis.enclosure(search.unsafe_end, search.safe_end)
     if enclosure.relative_width > goal and search.safe_end > least:

@@ -67,7 +67,7 @@ def from_opacus(
                 f"history must hold triples (noise multiplier, sampling rate, steps), got {entry!r}"
             )
         noise, rate, steps = entry
-        count = validation.whole("steps", steps, minimum=1, maximum=validation.MAX_ROUNDS)
+        count = validation.rounds(steps, "steps")
         rounds.append((PoissonSampling(noise, rate, neighbours=neighbours), 1, count))
     return rounds
 

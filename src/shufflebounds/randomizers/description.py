@@ -231,7 +231,7 @@ def _parse_nested(name: str, description: object, levels: int) -> Description:
         return _parse_composition(kind, arguments["parts"], levels)
     mechanism_ = _parse_nested("mechanism", arguments["mechanism"], levels - 1)
     if kind == "k_fold":
-        k = validation.whole("k", arguments["k"], minimum=1, maximum=validation.MAX_JOINT)
+        k = validation.K_JOINT.check(arguments["k"], "k")
         return CompositionDescription(kind, (Part(mechanism_, share=1.0 / k),) * k)
     rate = validation.probability("rate", arguments["rate"])
     return CompositionDescription(kind, (Part(mechanism_, weight=rate),))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from shufflebounds.core import validation
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.decomposition import Decomposition
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import WORD, SpreadOfNumbers, of_numbers
@@ -133,14 +134,14 @@ class Gaussian(Randomizer):
     )
 
     def __post_init__(self) -> None:
-        _check_number("sigma", self.sigma, MIN_SIGMA, MAX_SIGMA)
+        Real("sigma", ge=MIN_SIGMA, le=MAX_SIGMA).check(self.sigma)
         validation.choice("domain", self.domain, ("binary", "interval"))
         if self.cells is not None:
             validation.whole("cells", self.cells, minimum=1, maximum=MAX_CELLS)
         if self.tail is not None:
-            _check_number("tail", self.tail, MIN_TAIL, MAX_TAIL)
+            Real("tail", ge=MIN_TAIL, le=MAX_TAIL).check(self.tail)
         if self.clamp is not None:
-            _check_number("clamp", self.clamp, 0.0, MAX_REACH * self.sigma - 1.0)
+            Real("clamp", ge=0.0, le=MAX_REACH * self.sigma - 1.0).check(self.clamp)
         if self.grid is not None:
             self._check_grid()
 
@@ -151,7 +152,7 @@ class Gaussian(Randomizer):
                 "clamp must be given with grid: a device sends finitely many numbers, such as "
                 f"those up to 4 sigma outside [0, 1] (clamp = {4.0 * self.sigma:g})"
             )
-        grid = _check_number("grid", self.grid, 1.0 / MAX_CELLS, 1.0)
+        grid = Real("grid", ge=1.0 / MAX_CELLS, le=1.0).check(self.grid)
         for name, multiple in (("grid", 1.0), ("clamp", self.clamp)):
             steps = multiple / grid
             if abs(steps - round(steps)) > MULTIPLE_TOLERANCE * max(steps, 1.0):
@@ -403,11 +404,3 @@ def _clipped_moments(sigma: float, low: float, high: float) -> tuple[float, floa
     mean = sigma * (density[0] - density[1]) + low * below + high * above
     inside = sigma**2 * (1.0 - below - above + z[0] * density[0] - z[1] * density[1])
     return float(mean), float(inside + low**2 * below + high**2 * above - mean**2)
-
-
-def _check_number(name: str, value: object, low: float, high: float) -> float:
-    """Return a number from `low` to `high`; raise ValueError for any other value."""
-    number = validation.finite(name, value)
-    if not low <= number <= high:
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
-    return number

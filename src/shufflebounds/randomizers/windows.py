@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
 from shufflebounds.core.documentation import shares_documentation
+from shufflebounds.core.number import Real
 from shufflebounds.core.products import FloatArray
 from shufflebounds.estimation import sampling
 from shufflebounds.estimation.accuracy import WORD, Spread, of_numbers
@@ -58,8 +59,7 @@ class PrivUnit(MatchingRandomizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not validation.MIN_PROBABILITY <= validation.probability("cap", self.cap) <= 0.5:
-            raise ValueError(f"cap must be a number with 1e-100 <= cap <= 0.5, got {self.cap!r}")
+        Real("cap", ge=validation.MIN_PROBABILITY, le=0.5).nearest(self.cap)
 
     def _miss_probability(self, inputs: int) -> Fraction:
         """Return the share outside the caps of two opposite directions, or of one."""

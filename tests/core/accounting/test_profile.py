@@ -143,7 +143,7 @@ def test_mistakes_are_told_in_a_sentence():
     blanket = sb.KRR(10, 2.0).blanket()
     with pytest.raises(ValueError, match="delta must be a finite number"):
         profile(blanket, 10, smallest=0.0)
-    with pytest.raises(ValueError, match=r"density must be .* from 1 to 1000, got 0\.0"):
+    with pytest.raises(ValueError, match=r"density must be .* 1 <= density <= 1000, got 0\.0"):
         profile(blanket, 10, density=0.0)
     found = profile(blanket, 1000)
     with pytest.raises(ValueError, match="eps must be a finite number"):

@@ -45,7 +45,7 @@ def test_a_history_of_opacus():
     ("read", "sentence"),
     [
         (lambda: from_opacus([(1.0, 0.1)]), "history must hold triples"),
-        (lambda: from_opacus([(1.0, 0.0, 5)]), "rate must be a number with 0 < rate <= 1"),
+        (lambda: from_opacus([(1.0, 0.0, 5)]), "rate must be a finite number with 0 < rate <= 1"),
         (lambda: from_opacus([(1.0, 0.1, 0)]), "steps must be an integer"),
         (lambda: from_dp_event(dp_accounting.LaplaceDpEvent(1.0)), "event must consist of"),
         (

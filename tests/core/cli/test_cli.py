@@ -32,8 +32,8 @@ from shufflebounds.bounds.renyi_closed_forms import theorem_3_1
 from shufflebounds.cli import answers
 from shufflebounds.cli.answers import distance, width
 from shufflebounds.cli.parameters import flag, parameters, protocols
-from shufflebounds.cli.values import REAL
 from shufflebounds.core.enclosure import outward
+from shufflebounds.core.number import Real
 from shufflebounds.core.setting import Axis, Grid, Setting
 from shufflebounds.curves import curve as curves
 from shufflebounds.curves.specification import Specification
@@ -692,13 +692,13 @@ def test_ways_to_write_a_number_of_users(text):
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_are_read_as_python_prints_them_or_in_full(number):
     for text in (repr(number), str(Decimal(number))):
-        assert REAL.convert(text, None, None) == number
-    assert repr(REAL.convert("-0.0", None, None)) == "0.0"
+        assert Real().parse(text, "eps") == number
+    assert repr(Real().parse("-0.0", "eps")) == "0.0"
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=14, min_value=-9, max_value=9))
 def test_fifteen_digits_are_never_too_many(number):
-    assert REAL.convert(str(number.normalize()), None, None) == float(number)
+    assert Real().parse(str(number.normalize()), "eps") == float(number)
 
 
 @pytest.mark.parametrize(
@@ -724,8 +724,9 @@ epsilon --mechanism rapor: did you mean rappor
 epsilon --mechanism x: 'x' is not known; is its package installed here?
 epsilon no-mechanism --size=3 krr: no such option '--size'; `
 epsilon no-mechanism krr --values 3: no such option '--values'; did you mean --k?
-epsilon --dropout 10: from 0 to 1, got 10; for 10 % write 0.1.
-epsilon --dropout 10%: '10%' is not a number such as 0.1.
+epsilon --dropout 10:
+    --dropout must be a finite number with 0 <= dropout < 1, got 10; for 10 % write 0.1
+epsilon --dropout 10%: --dropout must be a finite number with 0 <= dropout < 1, got '10%'; for 10 %
 risk no-delta --delta 0.1: no such option '--delta'; risk needs no delta;
 epsilon --mechanism from_elsewhere --radius 3: is its package installed here?
 epsilon --radius=3 --mechanism=krrr: 'krrr' is not known; did you mean krr?
@@ -760,27 +761,27 @@ epsilon --mechanism olh: did you mean local_hash?
 delta no-delta --epsilon 0.4: No such option '--epsilon'; did you mean --eps?
 delta: No such option '--delta'; that is what this command finds;
 epsilon --k 1: k must be an integer from 2 to 9007199254740992, got 1
-epsilon --k 2.5: '2.5' is not a whole number
-epsilon no-k --mechanism laplace --others half: 'half' is not a number such as 0.5
+epsilon --k 2.5: --k must be an integer, got 2.5
+epsilon no-k --mechanism laplace --others half: --others must be a finite number, got 'half'
 epsilon no-k --mechanism laplace --others 0.5: others must be 1 on the binary domain, got 0.5
-epsilon --rate 1.5: '--rate': it must be from 0 to 1, got 1.5
+epsilon --rate 1.5: --rate must be a finite number with 0 <= rate <= 1, got 1.5
 epsilon --colluding 100: colluding must be an integer from 0 to 99, got 100
-epsilon --n many: 'many' is not a whole number
-epsilon --n 0: n must be an integer from 1 to 1e15, got 0
-epsilon --n 1e999999999: is not a whole number
-epsilon --eps0 301 --k-joint 2: 0 < eps0 <= 300, got 301.0
-epsilon --delta 1e-400: '--delta': '1e-400' has more digits than a floating-point number keeps
-epsilon --delta 1e-99999999999999999999: the nearest one is 0.0
-delta no-delta --eps 1e400: the nearest one is inf
-epsilon --delta 1e-6%: '1e-6%' is not a number such as 0.00000001.
-epsilon --delta 1: 1e-300 <= delta < 1, got 1.0
+epsilon --n many: --n must be an integer from 1 to 1e15, got 'many'
+epsilon --n 0: --n must be an integer from 1 to 1e15, got 0
+epsilon --n 1e999999999: --n must be an integer from 1 to 1e15, got '1e999999999'
+epsilon --eps0 301 --k-joint 2: --eps0 must be a finite number with 0 < eps0 <= 300, got 301
+epsilon --delta 1e-400: --delta must be a finite number with 1e-300 <= delta < 1, got 1e-400
+epsilon --delta 1e-99999999999999999999: <= delta < 1, got '1e-99999999999999999999'
+delta no-delta --eps 1e400: --eps must be a finite number with eps >= 0, got 1e400
+epsilon --delta 1e-6%: got '1e-6%'; for 0.000001 % write 0.00000001
+epsilon --delta 1: --delta must be a finite number with 1e-300 <= delta < 1, got 1
 eps0 no-eps0 --eps 301: 0 <= eps <= 300, got 301.0
 eps0 no-eps0 --delta 1e-20 --eps 0: delta must be larger for eps = 0.0
-epsilon --rounds 0: rounds must be an integer from 1 to 1000000, got 0
+epsilon --rounds 0: --rounds must be an integer from 1 to 1000000, got 0
 curve no-n --rounds 3 --bound erlingsson: rounds must be left out for the bound erlingsson
-curve --x rounds --start 0.5 --stop 3: start must be an integer from 1 to 1000000, got 0.5
+curve --x rounds --start 0.5 --stop 3: --start must be an integer from 1 to 1000000, got 0.5
 rounds --eps 1 --rounds 3: no such option '--rounds'; that is what this command finds;
-epsilon --k-joint 0: k_joint must be an integer from 1 to 100, got 0
+epsilon --k-joint 0: --k-joint must be an integer from 1 to 100, got 0
 epsilon no-k --mechanism laplace --cells 5000 --k-joint 4: a joint of 4 reports
 curve no-n --start 10 --stop 9: stop must be
 curve no-n --stop 1001: points must be at most 2
@@ -797,19 +798,20 @@ curve: --n must be left out: the curve runs along n, from --start to --stop
 curve no-n --eps 1: --eps must be left out: a curve of epsilon does not depend on it
 curve no-n no-delta --quantity renyi: order is missing; a curve of renyi along n needs eps0, order
 check --n 1 --eps 3.99999999999999999999:
-    '3.99999999999999999999' has more digits than a floating-point number keeps; the nearest one is
+    --eps must be a number that a float holds exactly, got 3.99999999999999999999; the nearest one
 curve no-n --output x.pdf --plot x.pdf: --output and --plot must be two files, got 'x.pdf' twice
 curve no-n --plot x.gif: must end in .pdf or .png or .svg
 check: Missing option '--eps'
-risk no-delta --false-positives 1.5: '--false-positives': it must be from 0 to 1, got 1.5
+risk no-delta --false-positives 1.5:
+    --false-positives must be a finite number with 0 <= false_positives <= 1, got 1.5
 renyi no-delta: Missing option '--order'
 choose ALONE --eps 1: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --numbers: give either --values or --numbers
 choose ALONE --eps 1 --values 4 --dropout 1:
-    dropout must be a number with 0 <= dropout < 1, got 1.0
+    --dropout must be a finite number with 0 <= dropout < 1, got 1
 choose ALONE --eps 1 --values 4 --colluding 100: must be an integer from 0 to 99, got 100
 choose ALONE --eps 1 --values 4 --n 1 --dropout 0.5: dropout must leave a user who reports
-choose ALONE --eps 1 --values 4 --rounds 0: rounds must be an integer from 1 to 1000000
+choose ALONE --eps 1 --values 4 --rounds 0: --rounds must be an integer from 1 to 1000000
 epsilon ALONE --protocol dump --flip 0.2: Missing option '--domain-size' of dump
 epsilon ALONE --protocol dump --domain-size 5 --k 3:
     --domain-size of dump is given twice; --k and --domain-size mean the same
@@ -818,7 +820,7 @@ epsilon ALONE --protocol binary_sum --eps0 1:
 epsilon ALONE --protocol hierarchical_histogram --domain-size 8: missing option '--eps0'
 epsilon ALONE --protocol binary_sum --mechanism krr --k 3:
     give one mechanism or protocol, got krr and binary_sum
-epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint, --rate and --cohort must be left out
+epsilon ALONE --protocol binary_sum --k-joint 2: --k-joint must be left out: it needs a named
 epsilon ALONE --protocol cheu_zhilyaev --flip 0.7:
     flip must be a finite number with 1e-100 <= flip < 0.5, got 0.7
 epsilon ALONE --protocol binary_sum --claim x.json:

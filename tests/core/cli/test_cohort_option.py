@@ -72,7 +72,9 @@ def test_other_refusals():
     assert "cohort must be an integer" in run("delta", *SIZED, "--eps", 1, "--cohort", 0).output
     assert "whose size decides" in run("users", *SENT, "--error", 0.01).output
     protocol = run("epsilon", "any", "--eps0", 4, "--n", 100, "--delta", 1e-6, "--cohort", 5)
-    assert "--k-joint, --rate and --cohort must be left out" in " ".join(protocol.output.split())
+    assert "--cohort must be left out: it needs a named mechanism" in " ".join(
+        protocol.output.split()
+    )
 
 
 def test_check_and_curve():

@@ -103,7 +103,7 @@ def test_options_of_named_mechanisms_are_refused_for_any():
     for more in (("--rate", 0.5), ("--k-joint", 2)):
         result = run("epsilon", *ANY, *DELTA, "--n", 100, *more)
         assert result.exit_code == 2
-        assert "they need a named mechanism" in result.stderr
+        assert "it needs a named mechanism" in result.stderr
 
 
 @pytest.fixture

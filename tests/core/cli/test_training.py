@@ -264,8 +264,8 @@ def test_kept_bins_are_another_mechanism():
     [
         (["--n", 1], "--n must be left out: random_allocation has --steps; the number of examples"),
         (["--rounds", 2], "--rounds must be left out: random_allocation has --epochs"),
-        (["--k-joint", 2], "they need a named mechanism"),
-        (["--rate", 0.5], "they need a named mechanism"),
+        (["--k-joint", 2], "it needs a named mechanism"),
+        (["--rate", 0.5], "it needs a named mechanism"),
         (["--colluding", 3], "--colluding and --dropout must be left out: other examples provide"),
         (["--dropout", 0.1], "--colluding and --dropout must be left out: other examples provide"),
         (["--eps0", 1], "--noise-multiplier sets the noise of random_allocation"),
@@ -273,8 +273,8 @@ def test_kept_bins_are_another_mechanism():
         (["--claim", "claim.json"], "--claim needs reports that verify/verify.py defines"),
         (["--steps", 0], "steps must be an integer from 1 to 1e15, got 0"),
         (["--epochs", 0], "epochs must be an integer from 1 to 1000000, got 0"),
-        (["--noise-multiplier", 0], "noise_multiplier must be a number from 0.2 to 1000, got 0"),
-        (["--noise-multiplier", -1], "noise_multiplier must be a number from 0.2 to 1000, got -1"),
+        (["--noise-multiplier", 0], "0.2 <= noise_multiplier <= 1000, got 0"),
+        (["--noise-multiplier", -1], "0.2 <= noise_multiplier <= 1000, got -1"),
         (["--neighbours", "swap"], "neighbours must be one of add or remove, replace, zero-out"),
         (["--bins", "keep"], "bins must be one of kept, redrawn, got 'keep'"),
         (["--first-steps", 101], "first_steps must be at most the number of steps of an epoch"),
@@ -293,8 +293,8 @@ def test_mistakes_are_one_sentence(options, sentence):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--rate", 0], "rate must be a number with 0 < rate <= 1, got 0.0"),
-        (["--rate", 1.5], "it must be from 0 to 1, got 1.5"),
+        (["--rate", 0], "rate must be a finite number with 0 < rate <= 1, got 0.0"),
+        (["--rate", 1.5], "--rate must be a finite number with 0 <= rate <= 1, got 1.5"),
         ([], "Missing option '--rate' of poisson_sampling"),
         (["--rate", 0.1, "--steps", 10**7], "steps must be an integer from 1 to 1000000"),
         (["--rate", 0.1, "--epochs", 10**5], "steps of all epochs must be at most 1000000"),

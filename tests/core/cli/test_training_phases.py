@@ -84,9 +84,12 @@ def test_a_budget_is_judged(file, tmp_path):
 @pytest.mark.parametrize(
     ("phase", "sentence"),
     [
-        ({"rate": 0}, "phases[0]: rate must be a number with 0 < rate <= 1, got 0"),
-        ({"rate": 1.5}, "phases[0]: rate must be a number with 0 < rate <= 1, got 1.5"),
-        ({"noise_multiplier": 0}, "phases[0]: noise_multiplier must be a number from 0.2 to 1000"),
+        ({"rate": 0}, "phases[0]: rate must be a finite number with 0 < rate <= 1, got 0"),
+        ({"rate": 1.5}, "phases[0]: rate must be a finite number with 0 < rate <= 1, got 1.5"),
+        (
+            {"noise_multiplier": 0},
+            "phases[0]: noise_multiplier must be a finite number with 0.2 <=",
+        ),
         ({"noise_multiplier": "a"}, "phases[0]: noise_multiplier must be a finite number"),
         ({"steps": 0}, "phases[0]: steps must be an integer from 1 to 1e15, got 0"),
         ({"epochs": 0.5}, "phases[0]: epochs must be an integer from 1 to 1000000, got 0.5"),

@@ -43,7 +43,7 @@ def test_users_who_do_not_report_are_added():
         ((), "Missing option '--eps'."),
         (("--eps", "1"), "Missing option '--delta'."),
         (("--eps", "1", "--error", "0.01"), "Missing option '--delta'."),
-        (("--error", "0"), "error must be above 0, got 0.0"),
+        (("--error", "0"), "--error must be a finite number with error > 0, got 0"),
         (("--error", "1e-9"), "error must be larger: 10^15 users do not reach 1e-09"),
     ],
 )

@@ -115,7 +115,7 @@ def test_axes_are_found_again_from_their_mapping(x, name, values):
         ),
         (
             {"eps0": {"start": 0, "stop": 1, "points": 3, "spacing": "linear"}},
-            "start must be a finite number with 0 < eps0 <= 300, got 0$",
+            "start must be a finite number with 0 < start <= 300, got 0$",
         ),
     ],
 )

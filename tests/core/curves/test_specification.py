@@ -12,7 +12,7 @@ from strategies import examples
 import shufflebounds as sb
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS
-from shufflebounds.core.setting import WHOLE, OverN, Setting
+from shufflebounds.core.setting import OverN, Setting
 from shufflebounds.curves import specification as specifications
 from shufflebounds.protocols import registry
 
@@ -54,7 +54,8 @@ def plans(draw):
         number = VALUES[axis].filter(lambda value: not isinstance(value, OverN))
         x = draw(st.lists(number, min_size=1, max_size=4, unique=True))
     else:
-        ends = (1, 900) if axis in WHOLE else (1.5, 90.0) if axis == "order" else (0.01, 0.9)
+        ends = (1.5, 90.0) if axis == "order" else (0.01, 0.9)
+        ends = (1, 900) if axis in ("n", "rounds", "messages") else ends
         spacing = draw(st.sampled_from([{}, {"spacing": "linear"}]))
         x = {"start": ends[0], "stop": ends[1], "points": draw(st.integers(2, 5)), **spacing}
     plan = {

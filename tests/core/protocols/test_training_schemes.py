@@ -340,8 +340,11 @@ def test_several_steps_of_an_epoch_have_no_lower_end():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: sb.PoissonSampling(0.0, 0.1), "noise_multiplier must be a number from 0.2"),
-        (lambda: sb.PoissonSampling(1.0, 0.0), "rate must be a number with 0 < rate <= 1, got 0.0"),
+        (lambda: sb.PoissonSampling(0.0, 0.1), "noise_multiplier must be a finite number with 0.2"),
+        (
+            lambda: sb.PoissonSampling(1.0, 0.0),
+            "rate must be a finite number with 0 < rate <= 1, got 0.0",
+        ),
         (lambda: sb.PoissonSampling(1.0, 1.5), "rate must be"),
         (lambda: sb.ShuffledBatches(1.0, neighbours="add or remove"), "neighbours must be one of"),
         (lambda: sb.RandomAllocation(1.0, bins="keep"), "bins must be one of kept, redrawn"),

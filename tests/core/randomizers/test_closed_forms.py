@@ -423,7 +423,7 @@ MISTAKES = [
     (lambda: sb.PrivSet(1.0, 6, 3, 4), "subset_size must be an integer from 1 to 3"),
     (lambda: sb.PrivSet(1.0, 6, 6, 1), "items must be an integer from 1 to 5"),
     (lambda: sb.PrivSet(1.0, 60, 6, 10).matrix(), "at most 16777216 prob"),
-    (lambda: sb.PrivUnit(1.0, 0.51), "cap must be a number with .* 0.5, got 0.51"),
+    (lambda: sb.PrivUnit(1.0, 0.51), "cap must be a finite number with .* 0.5, got 0.51"),
     (lambda: sb.HadamardBlocks(1.0, 1), "blocks must be an integer from 2 to 9007199254740992"),
     (lambda: sb.HadamardBlocks(1.0, 4, 3), "domain_size must be an integer from 4"),
     (lambda: sb.HadamardBlocks(1.0, 4).matrix(), "domain_size must leave"),

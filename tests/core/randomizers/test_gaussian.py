@@ -327,18 +327,21 @@ def test_compositions_use_the_blanket():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sigma": 0.0}, "sigma must be a number from 0.1 to 10000, got 0.0"),
-        ({"sigma": True}, "sigma must be a finite number, got True"),
+        ({"sigma": 0.0}, "sigma must be a finite number with 0.1 <= sigma <= 10000, got 0.0"),
+        ({"sigma": True}, "sigma must be a finite number with 0.1 <= sigma <= 10000, got True"),
         ({"domain": "rounded"}, "domain must be one of binary, interval, got 'rounded'"),
-        ({"clamp": -1.0}, "clamp must be a number from 0 to 71, got -1.0"),
-        ({"clamp": 72.0}, "clamp must be a number from 0 to 71, got 72.0"),
+        ({"clamp": -1.0}, "clamp must be a finite number with 0 <= clamp <= 71, got -1.0"),
+        ({"clamp": 72.0}, "clamp must be a finite number with 0 <= clamp <= 71, got 72.0"),
         ({"grid": 0.25}, r"clamp must be given with grid: .* \(clamp = 8\)"),
         ({"clamp": 8.0, "grid": 0.3}, "grid must be 1/k for an integer k, got 0.3"),
         ({"clamp": 8.1, "grid": 0.25}, "clamp must be a multiple of 0.25, got 8.1"),
-        ({"clamp": 8.0, "grid": 1.5}, "grid must be a number from 0.0001 to 1, got 1.5"),
+        (
+            {"clamp": 8.0, "grid": 1.5},
+            "grid must be a finite number with 0.0001 <= grid <= 1, got 1.5",
+        ),
         ({"clamp": 8.0, "grid": 5e-4}, "grid must be at least 0.00085 with clamp = 8, got 0.0005"),
         ({"cells": 0}, "cells must be an integer from 1 to 10000, got 0"),
-        ({"tail": 0.0}, "tail must be a number from 1e-150 to 0.001, got 0.0"),
+        ({"tail": 0.0}, "tail must be a finite number with 1e-150 <= tail <= 0.001, got 0.0"),
     ],
 )
 def test_mistakes_are_named(arguments, message):

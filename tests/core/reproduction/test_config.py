@@ -37,7 +37,7 @@ MISTAKES = """\
 - \\n  rtol: 1.0e-3 -> \\n  rtol:
     config.yaml: numerics: rtol is empty; give it a value or leave it out
 - eps0: 0.5 -> eps0: -1
-    regimes.low.eps0 is -1; it must be > 0
+    regimes.low.eps0 must be a finite number with 0 < eps0 <= 300, got -1
 - delta: 1.0e-6 -> delta: 1
     setting.delta must be a finite number with 1e-300 <= delta < 1, got 1; {over_n: c} stands for
     c/n
@@ -100,7 +100,7 @@ def test_the_first_mistake_is_told_where_there_are_several():
     made = content()
     made["numerics"]["rtol"] = "none"
     made[PAPER]["setting"]["delta"] = 2
-    assert mistake(made, "config.yaml").startswith("numerics.rtol is 'none'")
+    assert mistake(made, "config.yaml").startswith("numerics.rtol must be a finite number")
     made["numerics"]["rtol"] = 1e-3
     made[PAPER]["x"] = {}
     assert mistake(made).startswith("setting.delta must be a finite number")
@@ -138,8 +138,9 @@ def test_what_the_command_line_changed_is_told_with_the_mistake():
     with pytest.raises(ConfigError) as caught:
         checks.make_plan(made, " with the command line")
     assert str(caught.value) == (
-        "config.yaml with the command line: numerics.rtol is '1e-3'; it must be a number "
-        "(YAML reads 1e-3 as text; write 0.001); --config gives texts only, so use --configfile"
+        "config.yaml with the command line: numerics.rtol must be a finite number with 1e-09 "
+        "<= rtol <= 0.1, got '1e-3' (YAML reads 1e-3 as text; write 0.001); --config gives texts "
+        "only, so use --configfile"
     )
 
 

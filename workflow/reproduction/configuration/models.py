@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from annotated_types import Ge, Gt, Le, MaxLen, MinLen
+from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,14 +29,25 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
+from reproduction.configuration import deployment_schema
+from reproduction.configuration.deployment_schema import number_schema
 from reproduction.configuration.sentences import quote, suggestion
 from shufflebounds.bounds.base import QUANTITIES
 from shufflebounds.bounds.registry import BOUNDS, present_name
 from shufflebounds.core import validation
-from shufflebounds.core.setting import NAMES, Axis, OverN, parse_axis
+from shufflebounds.core.number import Number
+from shufflebounds.core.setting import (
+    MAX_POINTS,
+    NAMES,
+    OVER_N,
+    SPACINGS,
+    Axis,
+    OverN,
+    parse_axis,
+)
 from shufflebounds.curves.files import write_text
-from shufflebounds.protocols.training import MAX_NOISE, MIN_NOISE
 
 # Names of entries end up in paths and in names of rules.
 NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
@@ -42,24 +55,13 @@ NAME_PATTERN = "^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 TRANSFORMS = ("none", "expm1", "log2_ratio", "log2_gain")
 # The schema language that editors are told.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DELTA_SCHEMA = {
-    "anyOf": [
-        {"type": "number", "minimum": validation.MIN_DELTA, "exclusiveMaximum": 1},
-        {
-            "type": "object",
-            "properties": {"over_n": {"type": "number", "exclusiveMinimum": 0}},
-            "required": ["over_n"],
-            "additionalProperties": False,
-        },
-    ]
-}
 GRID_SCHEMA = {
     "type": "object",
     "properties": {
         "start": {"type": "number"},
         "stop": {"type": "number"},
-        "points": {"type": "integer", "minimum": 1},
-        "spacing": {"enum": ["geometric", "linear"]},
+        "points": {"type": "integer", "minimum": 1, "maximum": MAX_POINTS},
+        "spacing": {"enum": list(SPACINGS)},
     },
     "required": ["start", "stop", "points"],
     "additionalProperties": False,
@@ -73,6 +75,13 @@ AXIS_SCHEMA = {
         "anyOf": [{"type": "array", "minItems": 1, "items": {"type": "number"}}, GRID_SCHEMA]
     },
 }
+
+DISTANCE = replace(
+    validation.K_JOINT,
+    name="distance",
+    meaning="in how many coordinates of a joint composition the inputs differ; if left out, the "
+    "bound covers every number. Only for `blanket`",
+)
 
 T = TypeVar("T")
 
@@ -123,6 +132,38 @@ def _parse_delta(value: Any) -> float | OverN:
         raise ValueError(f"{error}; {{over_n: c}} stands for c/n") from None
 
 
+@dataclass(frozen=True)
+class Given:
+    """The annotation of a key with one of the library's numbers, of which it says ``more``."""
+
+    number: Number[Any]
+    more: str = ""
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.number.check)
+
+    def __get_pydantic_json_schema__(self, *_: Any) -> JsonSchemaValue:
+        schema = number_schema(self.number) | {"description": self.number.sentence + self.more}
+        return {key: value for key, value in schema.items() if key != "default"}
+
+
+class GivenDelta(Given):
+    """The annotation of a key that holds δ, or ``{over_n: c}`` for c/n."""
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_parse_delta)
+
+    def __get_pydantic_json_schema__(self, *arguments: Any) -> JsonSchemaValue:
+        share = {
+            "type": "object",
+            "properties": {"over_n": number_schema(OVER_N)},
+            "required": ["over_n"],
+            "additionalProperties": False,
+        }
+        number = super().__get_pydantic_json_schema__(*arguments)
+        return {"description": number.pop("description"), "anyOf": [number, share]}
+
+
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Text = Annotated[str, MinLen(1), MaxLen(200)]
 Caption = Annotated[str, MinLen(1), MaxLen(1000)]
@@ -130,14 +171,11 @@ Sequence = Annotated[tuple[T, ...], Strict(False), MinLen(1)]
 Listed = Annotated[tuple[T, ...], Strict(False), MinLen(1), AfterValidator(_check_distinct)]
 Chosen = Annotated[tuple[T, ...], Strict(False), AfterValidator(_check_distinct)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Eps0 = Annotated[Finite, Gt(0), Le(validation.MAX_EPS0)]
-Eps = Annotated[Finite, Ge(0), Le(validation.MAX_EPS0)]
-Users = Annotated[int, Ge(1), Le(validation.MAX_USERS)]
-Rounds = Annotated[int, Ge(1), Le(validation.MAX_ROUNDS)]
-Order = Annotated[Finite, Gt(1), Le(validation.MAX_ORDER)]
-JointSize = Annotated[int, Ge(1), Le(validation.MAX_JOINT)]
+Users = Annotated[int, Given(validation.N)]
+Eps0 = Annotated[float, Given(validation.EPS0)]
+Eps = Annotated[float, Given(validation.EPS)]
+Delta = Annotated[Any, GivenDelta(validation.DELTA, " {over_n: c} stands for c/n.")]
 Limits = Annotated[tuple[Finite, Finite], Strict(False), AfterValidator(_check_order)]
-Delta = Annotated[Any, PlainValidator(_parse_delta), WithJsonSchema(DELTA_SCHEMA)]
 X = Annotated[Axis, PlainValidator(parse_axis), WithJsonSchema(AXIS_SCHEMA)]
 if TYPE_CHECKING:
     BoundName: TypeAlias = str
@@ -166,39 +204,27 @@ class Entry(BaseModel):
 class NumericsEntry(Entry):
     """How divergences are computed."""
 
-    rtol: Annotated[Finite, Ge(1e-9), Le(0.1)] = Field(
-        default=1e-4, description="Relative width of the enclosures."
-    )
+    rtol: Annotated[float, Given(validation.RTOL)] = 1e-4
 
 
 class SettingEntry(Entry):
     """What the curves of an experiment have in common; what is left out comes from further up."""
 
-    n: Users | None = Field(default=None, description="Number of users.")
-    eps0: Eps0 | None = Field(
-        default=None, description="ε₀ of everything a user sends, a natural logarithm."
-    )
-    delta: Delta | None = Field(default=None, description="δ: a number, or {over_n: c} for c/n.")
-    eps: Eps | None = Field(default=None, description="ε of curves of δ, a natural logarithm.")
-    rounds: Rounds | None = Field(
-        default=None,
-        description="Number of shuffles of the same users, one after the other; default 1.",
-    )
-    order: Order | None = Field(default=None, description="Order of a Rényi divergence.")
-    target: Eps0 | None = Field(
-        default=None,
-        description="ε that the authors of a protocol chose its parameters for, a natural "
-        "logarithm.",
-    )
-    messages: Users | None = Field(
-        default=None,
-        description="Number of messages of a user, in protocols where that is not a parameter.",
-    )
-    noise_multiplier: Annotated[Finite, Ge(MIN_NOISE), Le(MAX_NOISE)] | None = Field(
-        default=None,
-        description="Noise of a step of training, in units of the clipping norm. There, n counts "
-        "the steps of an epoch, and rounds the epochs.",
-    )
+    n: Users | None = None
+    eps0: Eps0 | None = None
+    delta: Delta | None = None
+    eps: Eps | None = None
+    rounds: Annotated[int | None, Given(validation.ROUNDS)] = None
+    order: Annotated[float | None, Given(validation.ORDER)] = None
+    target: Annotated[float | None, Given(validation.TARGET)] = None
+    messages: Annotated[int | None, Given(validation.MESSAGES)] = None
+    noise_multiplier: Annotated[
+        float | None,
+        Given(
+            validation.NOISE_MULTIPLIER,
+            " There, n counts the steps of an epoch, and rounds the epochs.",
+        ),
+    ] = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that are not left out, by name."""
@@ -218,16 +244,8 @@ class CurveEntry(Entry):
 
     bound: BoundName = Field(description="A name that `shufflebounds bounds` lists.")
     quantity: QuantityName = Field(default="epsilon", description="What is computed.")
-    k_joint: JointSize = Field(
-        default=1,
-        description="Number of independent reports, each at ε₀/k (a matrix: its own), that a user "
-        "sends together.",
-    )
-    distance: JointSize | None = Field(
-        default=None,
-        description="In how many coordinates of a joint composition the inputs differ; if left "
-        "out, the bound covers every number. Only for `blanket`.",
-    )
+    k_joint: Annotated[int, Given(validation.K_JOINT)] = 1
+    distance: Annotated[int | None, Given(DISTANCE)] = None
 
     @model_validator(mode="after")
     def _check_quantity(self) -> Self:
@@ -565,13 +583,6 @@ class RootEntry(Entry):
     )
 
 
-# The files of the schemas, which ``make schemas`` writes into the folder docs.
-MODELS: dict[str, type[BaseModel]] = {
-    "config.schema.json": RootEntry,
-    "paper.schema.json": PaperEntry,
-}
-
-
 class _EditorSchema(GenerateJsonSchema):
     """A schema without null, which no key may be, and without titles, which repeat the names."""
 
@@ -594,16 +605,30 @@ class _EditorSchema(GenerateJsonSchema):
 
 def schema(model: type[BaseModel]) -> str:
     """Return the JSON schema of a model's file, as the text of a file."""
-    made = model.model_json_schema(schema_generator=_EditorSchema)
-    return json.dumps({"$schema": DIALECT, **made}, indent=2, ensure_ascii=False) + "\n"
+    return _text(model.model_json_schema(schema_generator=_EditorSchema))
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    return json.dumps({"$schema": DIALECT, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+# The files of the schemas, which ``make schemas`` writes into the folder docs.
+SCHEMAS: Mapping[str, Callable[[], str]] = {
+    "config.schema.json": partial(schema, RootEntry),
+    "paper.schema.json": partial(schema, PaperEntry),
+    "deployment.schema.json": lambda: _text(deployment_schema.schema()),
+}
 
 
 def main() -> None:
-    """Write the schemas into the folder that the command line names."""
+    """Write the schemas, and the tables of keys, into the folder that the command line names."""
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("usage: python -m reproduction.configuration.models FOLDER")
-    for name, model in MODELS.items():
-        write_text(schema(model), Path(sys.argv[1]) / name)
+    for name, text in SCHEMAS.items():
+        write_text(text(), Path(sys.argv[1]) / name)
+    page = Path(sys.argv[1]) / "deployments.md"
+    if page.exists():
+        write_text(deployment_schema.with_tables(page.read_text(encoding="utf-8")), page)
 
 
 if __name__ == "__main__":
