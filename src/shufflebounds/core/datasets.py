@@ -194,6 +194,12 @@ class Crowd:
         others, sure = MappingProxyType({str(x): law}), rows.min(axis=0)
         return Crowd(rows[x0], rows[x1], sure, others, rel_err, symmetric=True, rows=rows)
 
+    def of_pair(self, x0: int, x1: int) -> Crowd:
+        """Return the crowd of two of the ``rows``, in this order."""
+        assert self.rows is not None
+        names = [str(x) for x in range(len(self.rows))]
+        return Crowd.of_rows(self.rows, x0, x1, names, self.rel_err)
+
     @property
     def is_of_one_pair(self) -> bool:
         """Whether (a, b, c) is the blanket of all pairs of inputs that the crowd is about."""

@@ -3,48 +3,43 @@
 Nearly all pairs of inputs are far below the worst one. They are dismissed by two bounds that are
 quick to compute for many pairs and larger than that of `divergence.supremum`: the *simple* bound
 has one exponential for each output, and the *close* bound the variances of tilted laws. What is
-left is asked one pair at a time. Proof: docs/proofs/closing-the-gap.md, section 8.
+left is asked one pair at a time, if they are few. Proof:
+docs/proofs/closing-the-gap.md, section 8.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from shufflebounds.core.datasets import second_moments
-from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.core.work import spend
-from shufflebounds.divergence.saddlepoint import log_estimate
+from shufflebounds.divergence.coordinates import MAX_BLANKET_SHARE
 
-# Logarithm of the ratio of D to the term without heads that the number of heads aims at.
-_LOG_NO_HEADS_SHARE = math.log(1e3)
-# Largest share of the blanket that heads report from.
-_MAX_SHARE = 0.5
 # Relative distance below which the bounds of two pairs count as equal. It moves ε by a tenth of it.
-_NEARLY_EQUAL = 1e-3
-# Number of pairs with the largest simple bounds whose close bounds are compared.
-_COMPARED = 10
-# Largest numbers of pairs that the two bounds may leave. More are left if users are too few.
-_MAX_CLOSE_BOUNDS = 1000
-_MAX_ASKED_PAIRS = 100
+NEARLY_EQUAL = 1e-3
+# Largest numbers of pairs with close bounds, and of those that are asked. Others keep the bounds
+# that they have, which happens if users are few.
+_MAX_CLOSE_BOUNDS = 300
+MAX_ASKED_PAIRS = 16
 # Tilts that are tried, in units of the best one for normal values.
 _TILTS = 2.0 ** np.linspace(-3.0, 1.0, 13)
-# Standard deviations of the smoothing, times θ, of which the better one counts.
-_SMOOTHINGS = (0.06, 0.2)
+# Standard deviation of the smoothing, times θ. It costs half a per cent of D.
+_SMOOTHING = 0.1
 # Largest modulus of η t: modes beyond have a weight of e^{−21}.
 _LAST_MODE = 6.5
-# Largest number of modes of all inputs: 130 MB.
-_MAX_MODES = 2**24
+# Largest number of modes times inputs or outputs: 70 MB.
+_MAX_MODES = 2**22
 # Largest relative error of a sum of at most 2²⁰ positive terms and of its terms.
 _SUM_ERR = 1e-9
 # Bound of the relative rounding of a few operations.
 _FEW_ROUNDINGS = 1e-12
 # Work of one exponential among many, and of the close bound of a pair, in units of `core.work`.
-_WORK_PER_EXPONENTIAL = 10.0
+_WORK_PER_EXPONENTIAL = 20.0
 _WORK_PER_PAIR = 1e6
 
 # Maps a pair of inputs to an upper bound of D of all datasets.
@@ -52,129 +47,217 @@ PairBound = Callable[[int, int], float]
 
 
 def supremum_of_rows(
-    rows: FloatArray, rel_err: float, eps: float, n: int, hopeless: float, bound: PairBound
+    screen: Screen,
+    bound: PairBound,
+    hopeless: float = 1.0,
+    enough: float = 0.0,
+    rtol: float = NEARLY_EQUAL,
 ) -> float:
     """Return an upper bound of D(ε) over all datasets and all ordered pairs of rows, at most 1.
 
-    The `rows` are positive probabilities R(x)(y) with a relative error of `rel_err`. The `bound` of
-    a pair is asked for few of them. If one is above `hopeless`, or if many pairs are left, the
-    result may be 1.
+    The `bound` of a pair is asked for few of them. If one is above `hopeless`, the result is 1. Any
+    bound that is at most `enough` will do. Pairs within `rtol` of the largest are not asked.
     """
-    if n == 1:
-        return _unhidden(rows, rel_err, eps)
-    screen = _Screen.of(rows, rel_err, eps, n)
-    simple = screen.simple_bounds()
-    uppers = {pair: float(simple[pair]) for pair in np.ndindex(*simple.shape)}
+    if screen.n == 1:
+        return screen.unhidden()
+    uppers = screen.simple_bounds()
     # The pair that is asked first should be the worst one, so that it dismisses the others.
-    compared = [divmod(i, len(rows)) for i in np.argsort(-simple, axis=None)[:_COMPARED].tolist()]
-    close = {pair: screen.close_bound(*pair) for pair in compared}
-    first = max(close, key=lambda pair: close[pair])
-    largest = bound(*first)
-    negligible = largest * (1.0 + _NEARLY_EQUAL)
-    many = _pairs_above(uppers, negligible)
-    if largest > hopeless or len(many) > _MAX_CLOSE_BOUNDS:
+    screen.refine(uppers, enough, MAX_ASKED_PAIRS)
+    first = pairs_above(uppers, -1.0)[0]
+    uppers[first] = min(uppers[first], bound(*first))
+    if uppers[first] > hopeless:
         return 1.0
-    close |= {pair: screen.close_bound(*pair) for pair in many if pair not in close}
-    uppers |= {pair: min(uppers[pair], bound_of_pair) for pair, bound_of_pair in close.items()}
-    uppers[first] = largest
-    few = _pairs_above(uppers, negligible)
-    if len(few) > _MAX_ASKED_PAIRS:
-        return 1.0
-    for pair in few:
+    negligible = max(uppers[first] * (1.0 + rtol), enough)
+    screen.refine(uppers, negligible)
+    for pair in pairs_above(uppers, negligible)[:MAX_ASKED_PAIRS]:
         uppers[pair] = min(uppers[pair], bound(*pair))
-    return min(max(uppers.values()), 1.0)
+    return min(float(uppers.max()), 1.0)
 
 
-def _pairs_above(uppers: Mapping[tuple[int, ...], float], limit: float) -> list[tuple[int, ...]]:
-    """Return the pairs of inputs with an upper bound above a limit."""
-    return [pair for pair, upper in uppers.items() if upper > limit]
-
-
-def _unhidden(rows: FloatArray, rel_err: float, eps: float) -> float:
-    """Return the largest Σ(a − e^ε b)₊, which is D of a single user."""
-    exp_eps = math.exp(eps)
-    largest = max(float(np.maximum(row - exp_eps * rows, 0.0).sum(axis=1).max()) for row in rows)
-    return min(1.0, largest + (rel_err + (rows.shape[1] + 8.0) * U) * 1.01 * (1.0 + exp_eps))
+def pairs_above(uppers: FloatArray, limit: float) -> list[tuple[int, int]]:
+    """Return the pairs of inputs with an upper bound above a limit, the largest first."""
+    places = np.argsort(-uppers, axis=None)[: int((uppers > limit).sum())]
+    return [divmod(place, len(uppers)) for place in places.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
-class _Screen:
-    """Bounds of all pairs of inputs at one ε and n.
-
-    Heads report from d = τc. ``rest`` (inputs, outputs) is R(x) − d, ``share`` is λ, ``no_heads``
-    bounds (1 − λ)^{n−1}. ``largest_value`` bounds (a + e^ε b)/(R(x) − d), and ``value_err`` its
-    relative error. ``log_err`` is the relative error of λ + M, apart from that of exponents.
-    """
+class Screen:
+    """Bounds of all pairs of inputs at one ε and n, in which a ``share`` of reports is of heads."""
 
     rows: FloatArray
+    rel_err: float
     eps: float
     n: int
-    rest: FloatArray
     share: float
-    no_heads: float
-    largest_value: float
-    value_err: float
-    log_err: float
 
-    @staticmethod
-    def of(rows: FloatArray, rel_err: float, eps: float, n: int) -> _Screen:
-        """Return the screen with a suitable number of heads."""
-        sure = rows.min(axis=0)
-        total = float(sure.sum())
-        tau = min(_heads(rows, eps, n) / ((n - 1) * total), _MAX_SHARE)
-        share = tau * total
-        # Data, products and differences: R(x) − d is at least (1 − τ) R(x).
-        value_err = 4.0 * (rel_err + 6.0 * U) / (1.0 - tau)
-        log_err = 1.01 * (value_err + (rows.shape[1] + 20.0) * U)
-        no_heads = math.exp((n - 1) * math.log1p(-share * (1.0 - log_err))) * (1.0 + _SUM_ERR)
-        ratio = float((rows.max(axis=0) / sure).max())
-        return _Screen(
-            rows,
-            eps,
-            n,
-            rows - tau * sure,
-            share,
-            no_heads,
-            1.01 * (1.0 + math.exp(eps)) * ratio / (1.0 - tau),
-            value_err,
-            log_err,
-        )
+    def unhidden(self) -> float:
+        """Return the largest Σ(a − e^ε b)₊, which is D of a single user."""
+        scale, rows = math.exp(self.eps), self.rows
+        largest = max(float(np.maximum(row - scale * rows, 0.0).sum(axis=1).max()) for row in rows)
+        err = 1.01 * (self.rel_err + (rows.shape[1] + 8.0) * U)
+        return min(1.0, largest + err * (1.0 + scale))
+
+    def refine(self, uppers: FloatArray, enough: float, most: int = _MAX_CLOSE_BOUNDS) -> None:
+        """Put close bounds of the largest `uppers` above `enough` into them."""
+        for pair in pairs_above(uppers, enough)[:most]:
+            uppers[pair] = min(uppers[pair], self.close_bound(*pair, enough))
 
     def simple_bounds(self) -> FloatArray:
         """Return bounds by s₊ ≤ e^{θs}/(eθ) for all ordered pairs, shape (inputs, inputs)."""
         inputs, outputs = self.rows.shape
         spend(_WORK_PER_EXPONENTIAL * inputs**3 * outputs)
-        bounds = np.zeros((inputs, inputs))
-        inverse = 1.0 / self.rows.T
         with np.errstate(all="ignore"):
-            for x0, row in enumerate(self.rows):
-                excess = row - math.exp(self.eps) * self.rows
-                squares = excess**2 @ inverse
-                values = excess[:, None, :] / self.rest
-                # The inputs with the largest spread and with the largest value decide θ.
-                widest, highest = squares.argmax(axis=1), values.max(axis=-1).argmax(axis=-1)
-                rest = self.rest[np.column_stack([widest, highest])]
-                theta = self._tilts(squares.max(axis=1), excess[:, None], rest)
-                values *= theta[:, None, None]
-                sums = np.einsum("ijk,jk->ij", np.exp(values, out=values), self.rest).max(axis=1)
-                logs = self.n * (np.log(self.share + sums) + self._err(theta))
-                main = np.exp(logs) / (self.n * math.e * theta)
-                bounds[x0] = main * (1.0 + _SUM_ERR) + self.no_heads
-                bounds[x0, x0] = 0.0
+            bounds = np.array([self._pairs(x0).simple_bounds() for x0 in range(inputs)])
+        np.fill_diagonal(bounds, 0.0)
         return np.where(np.isnan(bounds), math.inf, bounds)
 
-    def close_bound(self, x0: int, x1: int) -> float:
-        """Return a bound of T_x by the variance of the tilted law, the largest over x."""
+    def close_bound(self, x0: int, x1: int, enough: float = 0.0) -> float:
+        """Return a bound of a pair that is closer where it is above `enough`."""
         with np.errstate(all="ignore"):
-            excess = self.rows[x0] - math.exp(self.eps) * self.rows[x1]
-            squares = (excess**2 / self.rows).sum(axis=1).max(keepdims=True)
-            theta = float(self._tilts(squares, excess[None, None], self.rest[None])[0])
-            return min(self._smoothed_bound(excess, theta, x / theta) for x in _SMOOTHINGS)
+            return self._pairs(x0, slice(x1, x1 + 1)).close_bound(enough)
 
-    def _smoothed_bound(self, excess: FloatArray, theta: float, eta: float) -> float:
-        """Return the close bound with a tilt and a smoothing; inf if rounding prevents it."""
-        values = excess / self.rest
-        weights = self.rest * np.exp(theta * values)
+    def _pairs(self, x0: int, others: slice = slice(None)) -> _Pairs:
+        """Return the pairs of `x0` and some other inputs."""
+        excess = self.rows[x0] - math.exp(self.eps) * self.rows[others]
+        tau = _fractions(excess, self.rows.min(axis=0), self.share)
+        return _Pairs(self.rows, self.rel_err, self.eps, self.n, excess, tau)
+
+
+def _fractions(excess: FloatArray, sure: FloatArray, share: float) -> FloatArray:
+    """Return τ, shape (P, Y), with Σ τc = `share` up to the limit of τ.
+
+    |a − e^ε b|/(c − d) does not exceed a common level, as in `supremum.fractions_of_blanket`.
+    """
+    height = np.abs(excess) / sure
+    order = np.argsort(height, axis=1)
+    masses = np.cumsum(sure[order], axis=1) - share
+    sums = np.cumsum(np.take_along_axis(np.abs(excess), order, axis=1), axis=1)
+    level = np.where(masses > 0.0, sums / masses, math.inf).min(axis=1, keepdims=True)
+    return np.clip(np.nan_to_num(1.0 - height / level), 0.0, MAX_BLANKET_SHARE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Bounds of P pairs of inputs with one first input.
+
+    ``excess`` is a − e^ε b, shape (P, Y). Heads report from d = τc, where ``tau`` has this shape.
+    """
+
+    rows: FloatArray
+    rel_err: float
+    eps: float
+    n: int
+    excess: FloatArray
+    tau: FloatArray
+
+    @cached_property
+    def sure(self) -> FloatArray:
+        """The mass c that every input is sure to send."""
+        return np.asarray(self.rows.min(axis=0))
+
+    @cached_property
+    def rest(self) -> FloatArray:
+        """R(x) − d, shape (P, X, Y)."""
+        return self.rows - (self.tau * self.sure)[:, None]
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The values (a − e^ε b)/(R(x) − d), shape (P, X, Y)."""
+        return self.excess[:, None] / self.rest
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """The probability λ of heads, shape (P,)."""
+        return self.tau @ self.sure
+
+    @cached_property
+    def value_err(self) -> float:
+        """The relative error of (a + e^ε b)/(R(x) − d), in which R(x) − d ≥ (1 − τ) R(x)."""
+        return 4.0 * (self.rel_err + 6.0 * U) / (1.0 - float(self.tau.max()))
+
+    @cached_property
+    def largest_value(self) -> float:
+        """A bound of (a + e^ε b)/(R(x) − d)."""
+        ratio = float((self.rows.max(axis=0) / self.sure).max())
+        return 1.01 * (1.0 + math.exp(self.eps)) * ratio / (1.0 - float(self.tau.max()))
+
+    def _err(self, theta: FloatArray) -> FloatArray:
+        """Return the relative error of λ + M(θ)."""
+        log_err = 1.01 * (self.value_err + (self.rows.shape[1] + 20.0) * U)
+        err: FloatArray = 1.01 * theta * self.largest_value * self.value_err + log_err
+        return err
+
+    @cached_property
+    def tilts(self) -> FloatArray:
+        """θ for each pair, (P,), which is near the best one; every positive θ is valid."""
+        # The inputs with the largest spread and with the largest value decide θ.
+        squares = self.excess**2 @ (1.0 / self.rows.T)
+        inputs = np.column_stack([squares.argmax(axis=1), self.values.max(axis=-1).argmax(axis=-1)])
+        rest = np.take_along_axis(self.rest, inputs[..., None], axis=1)
+        return self._best_tilts(squares.max(axis=1), rest, self.share)
+
+    def _best_tilts(
+        self, mean_square: FloatArray, rest: FloatArray, share: FloatArray
+    ) -> FloatArray:
+        """Return θ with about the smallest bound, (P,), for laws `rest` of shape (P, …, Y)."""
+        mean = math.expm1(self.eps)
+        variance = np.maximum(mean_square - mean**2, 1e-3 * mean_square)
+        normal = (mean + np.sqrt(mean**2 + 4.0 * variance / self.n)) / (2.0 * variance)
+        values, best, tilts = self.excess[:, None] / rest, np.full(normal.shape, math.inf), normal
+        for theta in np.multiply.outer(_TILTS, normal):
+            sums = (rest * np.exp(theta[:, None, None] * values)).sum(axis=-1).max(axis=-1)
+            logs = self.n * np.log(share + sums) - np.log(theta)
+            tilts = np.where(logs < best, theta, tilts)
+            best = np.fmin(best, logs)
+        return tilts
+
+    def simple_bounds(self) -> FloatArray:
+        """Return bounds by s₊ ≤ e^{θs}/(eθ), (P,), and those of blankets where they are smaller."""
+        powers = np.exp(self.tilts[:, None, None] * self.values)
+        sums = np.einsum("ijk,ijk->ij", powers, self.rest).max(axis=1)
+        main = self._simple_bound(self.share, sums, self.tilts)
+        return np.fmin(main + self.no_heads, self._without_heads(0.0))
+
+    def _simple_bound(self, share: FloatArray, sums: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return (λ + M)ⁿ/(e n θ), rounded up."""
+        logs = self.n * (np.log(share + sums) + self._err(theta))
+        bound: FloatArray = np.exp(logs) / (self.n * math.e * theta) * (1.0 + _SUM_ERR)
+        return bound
+
+    @cached_property
+    def no_heads(self) -> FloatArray:
+        """The smaller bound of (1 − λ)^{n−1} D_res, (P,): with D_res ≤ 1, and that of s₊."""
+        err = float(self._err(np.zeros(())))
+        probability = np.exp((self.n - 1) * np.log1p(-self.share * (1.0 - err))) * (1.0 + _SUM_ERR)
+        return np.fmin(probability, self._without_heads(self.tau))
+
+    def _without_heads(self, tau: FloatArray | float) -> FloatArray:
+        """Return a bound of (1 − λ)^{n−1} D_res for any τ, (P,); for τ = 0 it is the blanket's."""
+        rest, theta = (1.0 - tau) * self.sure, self._blanket_tilts
+        sums = (rest * np.exp(theta[:, None] * self.excess / rest)).sum(axis=1)
+        return self._simple_bound(self._unsure, sums, theta)
+
+    @cached_property
+    def _blanket_tilts(self) -> FloatArray:
+        """θ for the blanket of each pair."""
+        squares = (self.excess**2 / self.sure).sum(axis=1)
+        return self._best_tilts(squares, self.sure[None, None], self._unsure)
+
+    @cached_property
+    def _unsure(self) -> FloatArray:
+        """The mass 1 − Σc that is open, rounded up."""
+        err = float(self._err(np.zeros(())))
+        return np.array(max(0.0, 1.0 - float(self.sure.sum()) * (1.0 - err)) + err)
+
+    def close_bound(self, enough: float) -> float:
+        """Return a bound of the largest T_x of a single pair; inf if rounding prevents it.
+
+        |M(z)| is bounded by the variance of the tilted law and, for the few inputs of others that
+        are above `enough` and may have the largest bound, computed.
+        """
+        theta, values, share = float(self.tilts[0]), self.values[0], float(self.share[0])
+        no_heads, eta = float(self.no_heads[0]), _SMOOTHING / theta
+        weights = self.rest[0] * np.exp(theta * values)
         mass = weights.sum(axis=1)
         weights /= mass[:, None]
         distance = values - (weights * values).sum(axis=1, keepdims=True)
@@ -182,7 +265,7 @@ class _Screen:
         spread = 16.0 * math.sqrt(self.n * float(variance.max()))
         step = 2.0 * math.pi / (20.0 / theta + spread)
         count = _LAST_MODE / (eta * step) + 2.0
-        if not count * len(mass) <= _MAX_MODES:
+        if not count * max(self.rest[0].shape) <= _MAX_MODES:
             return math.inf
         modes = int(count)
         spend(_WORK_PER_PAIR + _WORK_PER_EXPONENTIAL * modes * len(mass))
@@ -198,10 +281,21 @@ class _Screen:
             0.0,
         )
         err = float(self._err(np.array(theta)))
-        kappa = mass / (self.share + mass) * (1.0 - 4.0 * err - _FEW_ROUNDINGS)
+        kappa = mass / (share + mass) * (1.0 - 4.0 * err - _FEW_ROUNDINGS)
         sums = np.exp(np.maximum(-0.5 * self.n * kappa[:, None] * s, -700.0)) @ weight + tail
-        main = np.exp(self.n * (np.log(self.share + mass) + err)) * sums / self.n
-        bound = float(main.max()) * (1.0 + _SUM_ERR) + self.no_heads
+        scale = np.exp(self.n * (np.log(share + mass) + err)) / self.n * (1.0 + _SUM_ERR)
+        bounds = np.nan_to_num(scale * sums, nan=math.inf, posinf=math.inf)
+        largest = max(0.0, enough - no_heads)
+        for x in np.argsort(-bounds).tolist():
+            if bounds[x] <= largest:
+                break
+            phases = np.exp(1j * np.multiply.outer(t, values[x]))
+            spend(_WORK_PER_EXPONENTIAL * phases.size)
+            moduli = np.minimum(np.abs(phases @ weights[x]) + 2.0 * err * (1.0 + t / theta), 1.0)
+            logs = np.log((share + mass[x] * moduli) / (share + mass[x]))
+            exact = scale[x] * (np.exp(np.maximum(self.n * logs, -700.0)) @ weight + tail)
+            largest = max(largest, float(np.fmin(exact, bounds[x])))
+        bound = min(largest, float(bounds.max())) + no_heads
         return math.inf if math.isnan(bound) else bound
 
     def _moments(
@@ -220,35 +314,3 @@ class _Screen:
         low = np.maximum(np.sqrt(square) * (1.0 - _FEW_ROUNDINGS) - value_err, 0.0)
         high = np.sqrt(np.sqrt(fourth)) * (1.0 + _FEW_ROUNDINGS) + value_err
         return low**2 * (1.0 - weight_err), high**4 * (1.0 + 2.0 * weight_err)
-
-    def _tilts(self, mean_square: FloatArray, excess: FloatArray, rest: FloatArray) -> FloatArray:
-        """Return θ for each pair, (P,), which is near the best one; every positive θ is valid.
-
-        The mean squares have shape (P,), and (P, inputs, outputs) is that of the product of the
-        values of a − e^ε b and of R(x) − d for the inputs of others that decide.
-        """
-        mean = math.expm1(self.eps)
-        variance = np.maximum(mean_square - mean**2, 1e-3 * mean_square)
-        normal = (mean + np.sqrt(mean**2 + 4.0 * variance / self.n)) / (2.0 * variance)
-        values, best, tilts = excess / rest, np.full(normal.shape, math.inf), normal
-        for theta in np.multiply.outer(_TILTS, normal):
-            sums = (rest * np.exp(theta[:, None, None] * values)).sum(axis=-1).max(axis=-1)
-            logs = self.n * np.log(self.share + sums) - np.log(theta)
-            tilts = np.where(logs < best, theta, tilts)
-            best = np.fmin(best, logs)
-        return tilts
-
-    def _err(self, theta: FloatArray) -> FloatArray:
-        """Return the relative error of λ + M(θ)."""
-        err: FloatArray = 1.01 * theta * self.largest_value * self.value_err + self.log_err
-        return err
-
-
-def _heads(rows: FloatArray, eps: float, n: int) -> float:
-    """Return a number of heads that makes the term without heads a thousandth of D."""
-    moments = second_moments(rows)
-    x0, x1, x = np.unravel_index(int(np.argmax(moments)), moments.shape)
-    largest = Decomposition(rows[x0], rows[x1], rows[x])
-    with np.errstate(all="ignore"):
-        log = float(log_estimate(largest, eps, n).log)
-    return min(max(2.0, _LOG_NO_HEADS_SHARE - log), 700.0) if log < 0.0 else 2.0

@@ -46,7 +46,7 @@ from shufflebounds.divergence.law import (
     law_at,
     tilt,
 )
-from shufflebounds.divergence.pairs_of_rows import supremum_of_rows
+from shufflebounds.divergence.pairs_of_rows import NEARLY_EQUAL, Screen, supremum_of_rows
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.window import round_down
 
@@ -300,17 +300,23 @@ def _log_estimates(
 
 
 def supremum(
-    crowd: Crowd, eps: float, n: int, hopeless: float = 1.0, shared: SharedAims | None = None
+    crowd: Crowd,
+    eps: float,
+    n: int,
+    hopeless: float = 1.0,
+    shared: SharedAims | None = None,
+    enough: float = 0.0,
 ) -> float:
     """Return an upper bound of D(ε) over all datasets, with the victim's inputs in this order.
 
-    The bound is 1 if nothing better can be claimed, or if its estimate is above `hopeless`. Its aim
-    is for n users, or that of `shared`. Raises ValueError for eps < 0 or n < 1.
+    The bound is 1 if nothing better can be claimed, or if its estimate is above `hopeless`. Any
+    bound that is at most `enough` will do. Its aim is for n users, or that of `shared`. Raises
+    ValueError for eps < 0 or n < 1.
     """
     # D falls in ε, and e^ε b must stay finite.
     eps, n = min(validation.eps(eps), LARGEST_EPS), validation.whole("n", n, minimum=1)
     if crowd.rows is not None:
-        return _supremum_of_rows(crowd.rows, crowd.rel_err, eps, n, hopeless)
+        return bound_of_rows(crowd, eps, n, hopeless, enough)
     if n == 1:
         # The blanket of a crowd does not cover the pairs of its extremes.
         family = (crowd, *crowd.extremes)
@@ -329,22 +335,34 @@ def supremum(
     return 1.0
 
 
-def _supremum_of_rows(
-    rows: FloatArray, rel_err: float, eps: float, n: int, hopeless: float
+def bound_of_rows(
+    crowd: Crowd,
+    eps: float,
+    n: int,
+    hopeless: float = 1.0,
+    enough: float = 0.0,
+    rtol: float = NEARLY_EQUAL,
 ) -> float:
     """Return an upper bound of D(ε) over all datasets and all ordered pairs of rows."""
-    names = [str(x) for x in range(len(rows))]
 
     def bound(x0: int, x1: int) -> float:
         """Return the smaller of the bounds of a pair."""
-        pair = Crowd.of_rows(rows, x0, x1, names, rel_err)
+        pair = crowd.of_pair(x0, x1)
         blanket = divergence(pair.blanket().merge(), eps, n, BLANKET_RTOL).upper
-        return min(supremum(pair, eps, n, hopeless), blanket)
+        return blanket if blanket <= enough else min(supremum(pair, eps, n, hopeless), blanket)
 
     # Values too far apart for floats raise errors. The bound is then 1.
-    with contextlib.suppress(OverflowError, ZeroDivisionError):
-        return cap_at_one(supremum_of_rows(rows, rel_err, eps, n, hopeless, bound))
+    with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
+        return cap_at_one(supremum_of_rows(screen_of(crowd, eps, n), bound, hopeless, enough, rtol))
     return 1.0
+
+
+def screen_of(crowd: Crowd, eps: float, n: int) -> Screen:
+    """Return the screen of all pairs of rows with the number of heads of a promising triple."""
+    assert crowd.rows is not None
+    aim = best_aim(crowd, eps, n) if n > 1 else None
+    share = 0.5 * float(crowd.c.sum()) if aim is None else float(aim.tau @ crowd.c)
+    return Screen(crowd.rows, crowd.rel_err, eps, n, share)
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ search for a root assumes that suprema fall with ε; no answer rests on that.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,8 @@ import numpy as np
 from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.law import log
-from shufflebounds.divergence.supremum import SharedAims, supremum
+from shufflebounds.divergence.pairs_of_rows import MAX_ASKED_PAIRS, NEARLY_EQUAL, pairs_above
+from shufflebounds.divergence.supremum import SharedAims, bound_of_rows, screen_of, supremum
 from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profile, Query
@@ -27,6 +29,11 @@ from shufflebounds.profiles.profile import SUFFICIENT_GAP, Ends, Max, Min, Profi
 MAX_SUPREMUM_RATIO = 1e3
 # Smallest ε that is searched for, as a share of the largest that matters.
 SMALLEST_SHARE = 1e-6
+# Largest number of values of ε at which all pairs of rows are screened in search of a root. Two are
+# enough where heads are not too few.
+MAX_SCREENS = 4
+# Largest relative distance below which the bounds of two pairs of rows count as equal.
+LARGEST_RTOL = 0.03
 # Name of the bound where it decides an answer.
 NAME = "all datasets"
 
@@ -50,6 +57,15 @@ class Supremum(Profile):
     @staticmethod
     def of(crowd: Crowd, n: FloatArray, *, share_aims: bool = False) -> Supremum:
         """Return the suprema of a crowd, with or without shared aims."""
+        if crowd.rows is not None:
+            return SupremumOfRows(
+                crowd,
+                n,
+                Direction(crowd.blanket(), n, "blanket"),
+                lambda eps, users, hopeless, enough: bound_of_rows(
+                    crowd, eps, users, hopeless, enough
+                ),
+            )
         shared = SharedAims(crowd, int(n.min())) if share_aims and n.min() > 1 else None
         return Supremum(
             crowd,
@@ -108,7 +124,7 @@ class Supremum(Profile):
         search = AxisSearch(LossAxis(low, high, SUFFICIENT_GAP), (low, high))
 
         def compare(eps: float, _: float) -> Comparison:
-            value = self.bound(eps, n, _hopeless(delta))
+            value = self.bound(eps, n, _hopeless(delta), delta)
             # A NaN counts as above δ.
             return Comparison(1 if value <= delta else -1, log(log(value) / math.log(delta)), 0.0)
 
@@ -124,6 +140,74 @@ class Supremum(Profile):
     def guesses(self, delta: FloatArray) -> FloatArray:
         """See `Profile`."""
         return self.blanket.guesses(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class SupremumOfRows(Supremum):
+    """The largest supremum of all ordered pairs of rows of a matrix.
+
+    As D falls with ε, a pair that is settled at some ε is settled at all larger ones. So the roots
+    of few pairs are searched for, each from that of the one before.
+    """
+
+    def delta_ends(self, query: Query) -> Ends:
+        """See `Supremum`; pairs within the width that is asked for count as equal."""
+        enough = np.fmax(query.floor, query.target)
+        arrays = (query.at, self.n, query.target, enough, query.rtol)
+        upper = np.array(
+            [
+                bound_of_rows(
+                    self.crowd,
+                    eps,
+                    int(n),
+                    _hopeless(target),
+                    settled,
+                    min(max(rtol, NEARLY_EQUAL), LARGEST_RTOL),
+                )
+                for eps, n, target, settled, rtol in zip(*(x.tolist() for x in arrays), strict=True)
+            ]
+        )
+        return Ends.of(np.zeros(upper.shape), upper, self.name)
+
+    def _root(self, n: int, delta: float, low: float, high: float) -> float:
+        """See `Supremum`."""
+        if math.isinf(high):
+            high = self.end
+        if not (n > 1 and low < high < math.inf):
+            return super()._root(n, delta, low, high)
+        eps = max(low * (1.0 + 0.9 * SUFFICIENT_GAP), SMALLEST_SHARE * high)
+        # Values too far apart for floats raise errors.
+        with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ZeroDivisionError):
+            return self._root_from(eps, n, delta, high)
+        return math.inf
+
+    def _root_from(self, eps: float, n: int, delta: float, high: float) -> float:
+        """Return the smallest ε found, from `eps` on, where all bounds are at most δ, else inf."""
+        growth = SUFFICIENT_GAP
+        for _ in range(MAX_SCREENS):
+            screen, start = screen_of(self.crowd, eps, n), eps
+            uppers = screen.simple_bounds()
+            screen.refine(uppers, delta)
+            pairs = pairs_above(uppers, delta)
+            for pair in pairs[:MAX_ASKED_PAIRS]:
+                eps = self._root_of_pair(pair, n, delta, eps, high)
+            if len(pairs) <= MAX_ASKED_PAIRS or not eps < high:
+                return eps if eps < high else math.inf
+            # Fewer pairs are open at the roots of these, mostly. Else ε grows faster.
+            growth = growth if eps > start else 4.0 * growth
+            eps = max(eps, start * (1.0 + growth))
+        return math.inf
+
+    def _root_of_pair(
+        self, pair: tuple[int, int], n: int, delta: float, low: float, high: float
+    ) -> float:
+        """Return the smallest ε found, from `low` on, where the bound of a pair is at most δ."""
+        crowd, count = self.crowd.of_pair(*pair), np.array([float(n)])
+        if not low < high or supremum(crowd, low, n, _hopeless(delta)) <= delta:
+            return low
+        parts = Direction(crowd.blanket().merge(), count, "blanket"), Supremum.of(crowd, count)
+        root = Min(parts).roots(np.array([delta]), SUFFICIENT_GAP, low, high)
+        return max(low, float(root.upper[0]))
 
 
 def _hopeless(target: float) -> float:

@@ -20,7 +20,9 @@ from shufflebounds.core.clones import STRONGER_CLONE
 from shufflebounds.core.datasets import both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import spend
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.chords import Chords
 from shufflebounds.profiles.direction import Direction, pair
 from shufflebounds.profiles.profile import Interval, Max, Min, OnDemand, Profile
 from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
@@ -58,6 +60,9 @@ MAX_CROWDS = 30
 # Largest number of laws of other users times components for that bound: eight reports of 256-RR
 # have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
+# Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 40 inputs
+# and 60 outputs take about ten seconds.
+MAX_TRIPLES_SIZE = 4e6
 # Largest number of kinds of rounds that are kept apart if the caller gives no `rtol`. A kind of
 # decompositions takes 0.02 s.
 MAX_KINDS = 200
@@ -67,6 +72,8 @@ KINDS_OF_CROWDS = 2
 FAMILY_RATIO = 1.1
 # Fewest draws of a family: for few, the bound for all datasets needs aims of their own.
 FEWEST_IN_FAMILY = 1000
+# Work of one of many blankets at several ε, in units of `core.work`.
+WORK_PER_BLANKET = 1e7
 # Share of an explicit relative width by which numbers of draws may differ that count as equal. They
 # cost half of it at either end, as ε goes about like 1/√n.
 JOINED_SHARE = 0.1
@@ -257,11 +264,16 @@ def _smallest(
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
 
+    def many_blankets() -> Profile:
+        pairs = sum(math.comb(len(x.rows), 2) for x in source.crowds if x.rows is not None)
+        spend(WORK_PER_BLANKET * pairs)
+        return blanket(source.blankets)
+
     # A bound that looks at all pairs of inputs takes less time than as many blankets, and its δ is
     # larger by at most a thousandth: it is at most the blanket of each pair that it asks.
     is_quicker = suprema is not None and source.has_many_pairs
     if is_quicker:
-        bounds: list[Profile] = [OnDemand(lambda: blanket(source.blankets), "blanket")]
+        bounds: list[Profile] = [OnDemand(many_blankets, "blanket")]
     else:
         bounds = [blanket(source.blankets if few is None else few)]
     if source.simple is not None:
@@ -490,13 +502,18 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
     """
     for crowds in (source.crowds, source.few_crowds):
         ordered = both_directions(crowds)
-        size = sum(crowd.size for crowd in ordered if not crowd.kinds)
-        if ordered and len(ordered) <= MAX_CROWDS and size <= MAX_LAW_SIZE:
+        size = sum(x.size for x in ordered if not x.kinds and x.rows is None)
+        triples = sum(len(x.rows) ** 2 * x.rows.size for x in ordered if x.rows is not None)
+        is_small = size <= MAX_LAW_SIZE and triples <= MAX_TRIPLES_SIZE
+        if ordered and len(ordered) <= MAX_CROWDS and is_small:
             # The bound for patterns of inputs that are not listed is trivial if the parts differ
             # too much.
             users = int(n[0])
             is_trivial = any(x.kinds and supremum(x, 0.0, users) >= 1.0 for x in ordered)
-            return None if is_trivial else source.suprema(crowds, n, share_aims=share_aims)
+            if is_trivial:
+                return None
+            suprema = source.suprema(crowds, n, share_aims=share_aims)
+            return Chords(suprema, n) if triples else suprema
     return None
 
 

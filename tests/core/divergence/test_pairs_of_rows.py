@@ -14,8 +14,9 @@ from strategies import FUZZ
 import shufflebounds as sb
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.divergence.engine import divergence
-from shufflebounds.divergence.pairs_of_rows import _Screen
+from shufflebounds.divergence.pairs_of_rows import Screen
 from shufflebounds.divergence.supremum import supremum
+from shufflebounds.profiles.chords import chords
 
 
 def log_uniform(inputs, outputs, eps0=2.0, seed=1):
@@ -32,7 +33,8 @@ def test_no_dataset_of_few_users_exceeds_the_bound():
         n, eps = int(rng.integers(1, 7)), float(rng.uniform(0.0, 1.5))
         exact = [[Fraction(x) / sum(map(Fraction, row)) for x in row] for row in rows.tolist()]
         exp_eps = precise_exp(eps)
-        screen = _Screen.of(rows, 1e-15, eps, n) if n > 1 else None
+        share = float(rng.uniform(0.05, 0.95)) * float(rows.min(axis=0).sum())
+        screen = Screen(rows, 1e-15, eps, n, share) if n > 1 else None
         simple = None if screen is None else screen.simple_bounds()
         largest = 0.0
         for x0, x1 in itertools.permutations(range(len(rows)), 2):
@@ -51,7 +53,7 @@ def test_no_dataset_of_few_users_exceeds_the_bound():
 @pytest.mark.parametrize(("n", "eps"), [(300, 0.3), (1000, 0.16), (10_000, 0.05), (10**6, 0.005)])
 def test_the_bounds_are_above_each_dataset_of_equal_others(n, eps):
     rows = log_uniform(6, 8, 2.5, seed=4)
-    screen = _Screen.of(rows, 1e-15, eps, n)
+    screen = Screen(rows, 1e-15, eps, n, min(12.0 / n, 0.5 * rows.min(axis=0).sum()))
     simple = screen.simple_bounds()
     for x0, x1 in itertools.permutations(range(6), 2):
         lower = max(
@@ -91,6 +93,30 @@ def test_blankets_decide_among_few_users():
     answer = sb.epsilon(randomizer, 60, 1e-6)
     blankets = sb.worst_epsilon(randomizer.blankets(), 60, 1e-6)[1]
     assert answer.upper <= blankets.upper * 1.001
+
+
+def test_few_users_are_screened_with_heads_of_each_pair():
+    randomizer = sb.MatrixRandomizer(log_uniform(24, 30))
+    answer = sb.epsilon(randomizer, 100, 1e-5)
+    assert answer.upper <= answer.lower * 1.02
+
+
+def test_rounds_are_far_below_those_of_blankets():
+    randomizer = sb.MatrixRandomizer(log_uniform(21, 16))
+    answer = sb.epsilon(randomizer, 10_000, 1e-6, rounds=10)
+    assert answer.upper <= answer.lower * 1.06
+
+
+def test_chords_are_above_a_convex_curve():
+    places = np.array([0.0, 0.03, 0.1, 0.4])
+
+    def curve(eps):
+        """A square of a polynomial in e^ε where it falls: convex in e^ε."""
+        return np.maximum(1.0 - 0.8 * np.exp(eps), 0.0) ** 2 + 1e-9 * np.exp(-eps)
+
+    eps = np.linspace(0.0, 0.4, 101)
+    assert (chords(np.array([places, curve(places)]), eps) >= curve(eps)).all()
+    assert chords(np.array([places, curve(places)]), places).tolist() == curve(places).tolist()
 
 
 def test_a_crowd_of_all_pairs_ends_at_the_largest_loss():
