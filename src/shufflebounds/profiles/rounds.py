@@ -264,10 +264,11 @@ class RoundCurve:
         is_new = ~np.isin(nodes, self.nodes)
         nodes, rtol = nodes[is_new], rtol[is_new]
         order = np.argsort(np.concatenate([self.nodes, nodes]))
-        largest = np.zeros(nodes.size), np.zeros(nodes.size)
+        largest, uppers = (np.zeros(nodes.size), np.zeros(nodes.size)), []
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
             ends = enclosures_at(direction, nodes, rtol, level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
+            uppers.append(ends.upper)
             known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
             limit = min(direction.limit, float(ends.upper.min(initial=math.inf)))
             lower, upper = (
@@ -275,7 +276,7 @@ class RoundCurve:
                 for x in ((known.lower, ends.lower), (known.upper, ends.upper))
             )
             self.pairs[direction] = CurveBounds(lower, upper, limit)
-        upper = largest[1][None]
+        upper = np.array(uppers) if self.kind.interval.is_ordered else largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
             parts, floor = self.kind.upper_parts, np.maximum(largest[1], level)
             if len(parts) > 1:
