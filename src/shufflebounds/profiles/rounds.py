@@ -64,6 +64,8 @@ SMALLEST_LOG = -690.0
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
+# The same for rounds with one order, such as epochs of training, where theory leaves no gap.
+ORDERED_REFINEMENT = 0.5
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
 # Distance of a node from all nodes of another choice, as a share of its distance from those of its
@@ -435,6 +437,8 @@ class Rounds:
             yield self.latest
             if self.latest.are_exact:
                 return
+        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
+        factor = ORDERED_REFINEMENT if is_ordered else REFINEMENT
         for choice in range(MAX_CHOICES):
             if choice > 0:
                 # Coarse enclosures would spoil the tents of finer ones next to them.
@@ -443,7 +447,7 @@ class Rounds:
             yield sums
             if sums.are_exact:
                 return
-            target = target._replace(rtol=REFINEMENT * target.rtol)
+            target = target._replace(rtol=factor * target.rtol)
 
     def sums_for(self, targets: Sequence[RoundQuestion]) -> Sums:
         """Return sums of losses that serve several targets, and all earlier ones."""
