@@ -124,6 +124,7 @@ class Training(Subject):
     # Share of δ by which an example may join more steps than `steps_joined` says.
     rare_share: ClassVar[float] = 0.0
     eps0: ClassVar[None] = None  # type: ignore[misc]
+    has_costly_rounds: ClassVar[bool] = True
     seen: ClassVar[Observation] = STEPS
 
     def __post_init__(self) -> None:
@@ -341,6 +342,7 @@ class PoissonSampling(RandomSteps):
         metadata={"help": JOIN_RATE.meaning, "is_required": True},
     )
     is_hidden_by_number: ClassVar[bool] = False
+    has_costly_rounds: ClassVar[bool] = False
     rare_share: ClassVar[float] = RARE_SHARE
     assumed: ClassVar[str] = (
         "every example joins every step with the given probability, independently of all others "
