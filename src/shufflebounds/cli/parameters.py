@@ -101,7 +101,9 @@ def _parameters_of(make: Callable[..., Any], helps: Mapping[str, str]) -> dict[s
             hints = typing.get_args(argument.annotation) or (argument.annotation,)
             result[name] = Parameter(
                 type=next(hint for hint in hints if hint is not types.NoneType),
-                is_required=argument.default is inspect.Parameter.empty,
+                is_required=metadata.get(
+                    "is_required", argument.default is inspect.Parameter.empty
+                ),
                 default=None if argument.default is inspect.Parameter.empty else argument.default,
                 help=metadata.get("help") or {**PROTOCOL_PARAMETERS, **helps}.get(name, ""),
             )

@@ -35,9 +35,6 @@ from shufflebounds.profiles.rounds import RoundKind, RoundQuestion, Rounds, Sums
 ROUGH_RTOL = 0.1
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
-# Factor of the relative width that the first nodes of rounds with one order aim at, such as epochs
-# of training. Estimates of their rare losses are poor; the second choice of nodes mends that.
-FIRST_RTOL_FACTOR = 3.0
 # Relative width to which the ends of single rounds are computed when the work budget is spent.
 SINGLE_RTOL = 1e-4
 # Number of δ for which the losses of a whole curve have nodes.
@@ -163,7 +160,7 @@ class Repeated:
     ) -> Iterator[RoundAnswer]:
         """Yield narrower and narrower answers; the last one is not short if it is close enough."""
         width, aim = math.inf, self._aim(question.rtol)
-        for sums in self.rounds.sums(question._replace(rtol=self._first_rtol(aim))):
+        for sums in self.rounds.sums(question._replace(rtol=aim)):
             before, answer = answer, answer.narrowed(*_ends(question, sums))
             if answer.enclosure.relative_width > question.rtol:
                 yield answer
@@ -182,12 +179,6 @@ class Repeated:
             is_hopeless = self.is_strict and _is_hopeless(answer, reach, question.rtol)
             if is_hopeless or width > (1.0 - LEAST_GAIN) * previous:
                 return
-
-    def _first_rtol(self, aim: float) -> float:
-        """Return the relative width that the first nodes aim at."""
-        # Estimates of rare losses of rounds with one order are poor: their first nodes are few.
-        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
-        return aim * (FIRST_RTOL_FACTOR if is_ordered else 1.0)
 
     def _aim(self, rtol: float) -> float:
         """Return the relative width that nodes aim at, and at which an end is that of theory."""

@@ -64,6 +64,8 @@ SMALLEST_LOG = -690.0
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
+# The same for rounds with one order, such as epochs of training, where theory leaves no gap.
+ORDERED_REFINEMENT = 0.5
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
 # Distance of a node from all nodes of another choice, as a share of its distance from those of its
@@ -264,10 +266,11 @@ class RoundCurve:
         is_new = ~np.isin(nodes, self.nodes)
         nodes, rtol = nodes[is_new], rtol[is_new]
         order = np.argsort(np.concatenate([self.nodes, nodes]))
-        largest = np.zeros(nodes.size), np.zeros(nodes.size)
+        largest, uppers = (np.zeros(nodes.size), np.zeros(nodes.size)), []
         for direction in {x: None for orders in self.kind.pairs for x in orders}:
             ends = enclosures_at(direction, nodes, rtol, level)
             largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
+            uppers.append(ends.upper)
             known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
             limit = min(direction.limit, float(ends.upper.min(initial=math.inf)))
             lower, upper = (
@@ -275,7 +278,7 @@ class RoundCurve:
                 for x in ((known.lower, ends.lower), (known.upper, ends.upper))
             )
             self.pairs[direction] = CurveBounds(lower, upper, limit)
-        upper = largest[1][None]
+        upper = np.array(uppers) if self.kind.interval.is_ordered else largest[1][None]
         if not self.kind.interval.is_exact and nodes.size:
             parts, floor = self.kind.upper_parts, np.maximum(largest[1], level)
             if len(parts) > 1:
@@ -434,6 +437,8 @@ class Rounds:
             yield self.latest
             if self.latest.are_exact:
                 return
+        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
+        factor = ORDERED_REFINEMENT if is_ordered else REFINEMENT
         for choice in range(MAX_CHOICES):
             if choice > 0:
                 # Coarse enclosures would spoil the tents of finer ones next to them.
@@ -442,7 +447,7 @@ class Rounds:
             yield sums
             if sums.are_exact:
                 return
-            target = target._replace(rtol=REFINEMENT * target.rtol)
+            target = target._replace(rtol=factor * target.rtol)
 
     def sums_for(self, targets: Sequence[RoundQuestion]) -> Sums:
         """Return sums of losses that serve several targets, and all earlier ones."""

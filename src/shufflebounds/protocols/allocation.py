@@ -17,7 +17,7 @@ from shufflebounds.core import validation
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.profiles.direction import Direction
-from shufflebounds.protocols.training import Training
+from shufflebounds.protocols.training import GAUSSIAN, RandomSteps
 from shufflebounds.randomizers.gaussian_cells import (
     gaussian_pair,
     loss_beyond,
@@ -68,7 +68,7 @@ RARE_SHARE = 1e-2
 
 
 @dataclass(frozen=True)
-class RandomAllocation(Training):
+class RandomAllocation(RandomSteps):
     """Training in which every example joins one random step of each epoch, or several.
 
     Each example is put into one of the t steps of an epoch, uniformly and independently of all
@@ -85,6 +85,14 @@ class RandomAllocation(Training):
     neighbours
         How neighbouring datasets differ by one example: ``add or remove``, ``replace``, or
         ``zero-out``, which sets its gradients to 0.
+    noise
+        The law of the noise: ``gaussian``, or ``laplace``. Then the noise multiplier is its scale
+        in units of the L1 clipping norm, and bins must be redrawn.
+    step
+        What a step tells of an example that joins it, in place of the noise: a pair of masses of
+        its outputs, with the example and without it, or a `Decomposition` with c = b. It must
+        dominate each step given all earlier outputs. An example may not be replaced, and bins must
+        be redrawn.
     bins
         ``redrawn`` if the steps of an example are drawn anew in every epoch, ``kept`` if it joins
         the same ones in all of them. Kept bins need σ/√epochs ≥ 0.2.
@@ -133,6 +141,8 @@ class RandomAllocation(Training):
     def __post_init__(self) -> None:
         super().__post_init__()
         validation.choice("bins", self.bins, (REDRAWN, KEPT))
+        if self.bins == KEPT and (self.noise != GAUSSIAN or self.step is not None):
+            raise ValueError("bins must be redrawn unless noise is gaussian, got 'kept'")
         validation.rounds(self.selected, "selected")
         if self.first_steps is None:
             return
@@ -172,11 +182,13 @@ class RandomAllocation(Training):
 
     @property
     def is_made_for_delta(self) -> bool:
-        """The ends of its decomposition are made for one δ."""
-        return True
+        """See `Subject`: the ends of its decomposition are, for normal noise."""
+        return self.step_pair is None
 
     def most_cells(self, rounds: int) -> int:
-        """Return the most cells that an answer about so many epochs may need."""
+        """See `Subject`: how many cells of normal laws an answer may need."""
+        if self.step_pair is not None:
+            return 0
         return MAX_CELLS if self.total(rounds) == 1 else MAX_CELLS_OF_EPOCHS
 
     def total(self, rounds: int) -> int:
@@ -268,6 +280,8 @@ class RandomAllocation(Training):
         validation.whole("cells", cells, minimum=20, maximum=MAX_CELLS)
         sigma, run = self.noise_multiplier, self._steps_run(validation.users(steps, "steps"))
         part = Fraction(run, steps)
+        if self.step_pair is not None:
+            return mixed(self.step_pair, part)
         count = LOSSES if epochs > 1 else 1
         if self.is_ordered:
             losses = _losses_for(sigma, run, part, share, cells, count)

@@ -2,14 +2,15 @@
 
 Every scheme is a line of a table: the means of the normal laws a and b, in units of the clipping
 norm, against c = N(0, σ²); the share ρ of the draws in which the example takes part; and the number
-of steps among which it hides. Proofs: docs/proofs/random-allocation.md.
+of steps among which it hides. Laplace noise, or any pair of masses, may stand in place of normal
+laws. Proofs: docs/proofs/random-allocation.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -28,6 +29,7 @@ from shufflebounds.randomizers.gaussian_cells import (
     opposite_pair,
     shifted_laws,
 )
+from shufflebounds.randomizers.laplace_cells import laplace_pair
 from shufflebounds.subjects.base import ANY_AIM, Aim, GivenSource, Shuffle, Subject
 from shufflebounds.subjects.observation import Observation, Words
 
@@ -53,6 +55,8 @@ FEWEST_FAR_CELLS = 20
 # Share of δ by which an example of Poisson sampling may join more steps than are counted.
 RARE_SHARE = 0.01
 
+# Names of the laws of noise.
+GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # The means of a and b by relation, if an example joins random steps.
 RANDOM_STEPS: Mapping[Relation, tuple[float, float]] = MappingProxyType(
     {
@@ -120,6 +124,7 @@ class Training(Subject):
     # Share of δ by which an example may join more steps than `steps_joined` says.
     rare_share: ClassVar[float] = 0.0
     eps0: ClassVar[None] = None  # type: ignore[misc]
+    has_costly_rounds: ClassVar[bool] = True
     seen: ClassVar[Observation] = STEPS
 
     def __post_init__(self) -> None:
@@ -142,11 +147,17 @@ class Training(Subject):
     def caveat(self) -> str:
         """See `Subject`."""
         return (
-            f"Assumed: {self.assumed} A step publishes the sum of gradients, clipped to norm C, "
-            "with normal noise of standard deviation C times the noise multiplier. The sum is not "
-            "divided by the size of the batch, which is not published. An example's gradient does "
-            "not depend on other examples of its batch. docs/random-allocation.md lists all "
-            "conditions."
+            f"Assumed: {self.assumed} {self.published} The sum is not divided by the size of the "
+            "batch, which is not published. An example's gradient does not depend on other "
+            "examples of its batch. docs/random-allocation.md lists all conditions."
+        )
+
+    @property
+    def published(self) -> str:
+        """A sentence on what a step publishes."""
+        return (
+            "A step publishes the sum of gradients, clipped to norm C, with normal noise of "
+            "standard deviation C times the noise multiplier."
         )
 
     def least_noise(self, rounds: int) -> float:
@@ -200,17 +211,99 @@ class Training(Subject):
         float
             ε (natural log).
         """
-        noise = self._noise_of_known_steps(self.steps_joined(n, rounds, delta))
-        return loss_beyond(noise, delta * (1.0 - self.rare_share))
+        steps, share = self.steps_joined(n, rounds, delta), delta * (1.0 - self.rare_share)
+        return self._epsilon_of_steps(steps, share)
 
-    def _noise_of_known_steps(self, steps: int) -> float:
-        """Return the σ of one Gaussian mechanism that is all these steps, rounded down."""
+    def _epsilon_of_steps(self, steps: int, delta: float) -> float:
+        """Return an ε at δ of so many known steps, which are one Gaussian mechanism, rounded up."""
         first, second = self.means[self.relation]
-        return self.noise_multiplier / ((first - second) * math.sqrt(steps)) * (1.0 - 4.0 * U)
+        noise = self.noise_multiplier / ((first - second) * math.sqrt(steps)) * (1.0 - 4.0 * U)
+        return loss_beyond(noise, delta)
 
 
 @dataclass(frozen=True)
-class PoissonSampling(Training):
+class RandomSteps(Training):
+    """Training in which an example joins random steps, with noise of any law.
+
+    ``step`` replaces the noise: what a step tells of an example that joins it, as masses.
+    """
+
+    noise_multiplier: float = field(
+        default=None,  # type: ignore[assignment]
+        metadata={"help": validation.NOISE_MULTIPLIER.meaning, "is_required": True},
+    )
+    noise: str = field(
+        default=GAUSSIAN,
+        kw_only=True,
+        metadata={"help": "law of the noise: gaussian (the default) or laplace"},
+    )
+    step: Decomposition | tuple | None = field(
+        default=None, kw_only=True, repr=False, metadata={"is_option": False}
+    )
+
+    def __post_init__(self) -> None:
+        validation.choice("noise", self.noise, (GAUSSIAN, LAPLACE))
+        if self.step is None:
+            super().__post_init__()
+            return
+        if self.noise_multiplier is not None or self.noise != GAUSSIAN:
+            raise ValueError("noise and noise_multiplier must be left out if step is given")
+        proven = [Relation.ADD_OR_REMOVE.value, Relation.ZERO_OUT.value]
+        validation.choice("neighbours of a given step", self.neighbours, proven)
+        object.__setattr__(self, "step", _given_step(self.step, self.relation))
+
+    @property
+    def published(self) -> str:
+        """See `Training`."""
+        if self.step is not None:
+            return (
+                "Whatever was published before, what a step publishes with the example and without "
+                "it is dominated by the given masses."
+            )
+        if self.noise == LAPLACE:
+            return (
+                "A step publishes the sum of gradients, clipped to an L1 norm of C, with Laplace "
+                "noise in each coordinate, of a scale of C times the noise multiplier."
+            )
+        return super().published
+
+    @cached_property
+    def step_pair(self) -> Decomposition | None:
+        """What the example's step tells if it is known; None for normal noise."""
+        if isinstance(self.step, Decomposition):
+            return self.step
+        return (
+            None if self.noise == GAUSSIAN else laplace_pair(self.noise_multiplier, self.relation)
+        )
+
+    def _epsilon_of_steps(self, steps: int, delta: float) -> float:
+        """See `Training`: other noise than normal has a largest loss, which may be infinite."""
+        if self.step_pair is None:
+            return super()._epsilon_of_steps(steps, delta)
+        _, outer = self.step_pair.bounds()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.abs(np.log(outer.a) - np.log(outer.b))
+        largest = float(np.nanmax(losses)) + 4.0 * outer.rel_err
+        return largest * steps * (1.0 + 8.0 * U)
+
+
+def _given_step(step: object, relation: Relation) -> Decomposition:
+    """Return the decomposition (a, b, b) that a pair of masses, or a decomposition, stands for."""
+    if isinstance(step, tuple) and len(step) == 2:
+        return Decomposition(step[0], step[1], step[1], relation=relation)
+    if isinstance(step, Decomposition) and all(
+        np.array_equal(x.b, x.c) for x in (step, *step.bounds())
+    ):
+        inner, outer = (x and _given_step(x, relation) for x in (step.inner, step.outer))
+        return replace(step, inner=inner, outer=outer, relation=relation)
+    raise ValueError(
+        "step must be a pair (masses with the example, masses without it), or a Decomposition with "
+        f"c = b, got {step!r}"
+    )
+
+
+@dataclass(frozen=True)
+class PoissonSampling(RandomSteps):
     """Training in which every example joins every step with the same probability.
 
     Each example is drawn independently of all others, and again in every step. With ``rate`` 1,
@@ -225,6 +318,8 @@ class PoissonSampling(Training):
     neighbours
         How neighbouring datasets differ by one example: ``add or remove``, ``replace``, or
         ``zero-out``, which sets its gradients to 0.
+    noise, step
+        The law of the noise, or the masses of a step, as for `RandomAllocation`.
 
     Raises
     ------
@@ -242,8 +337,12 @@ class PoissonSampling(Training):
     '0.72'
     """
 
-    rate: float = field(metadata={"help": JOIN_RATE.meaning})
+    rate: float = field(
+        default=None,  # type: ignore[assignment]
+        metadata={"help": JOIN_RATE.meaning, "is_required": True},
+    )
     is_hidden_by_number: ClassVar[bool] = False
+    has_costly_rounds: ClassVar[bool] = False
     rare_share: ClassVar[float] = RARE_SHARE
     assumed: ClassVar[str] = (
         "every example joins every step with the given probability, independently of all others "
@@ -257,8 +356,10 @@ class PoissonSampling(Training):
     @cached_property
     def _source(self) -> GivenSource:
         """What one step tells."""
-        z, sigma = cells(self.noise_multiplier, self.means[self.relation]), self.noise_multiplier
-        pair = secret_step(sigma, z, self.relation)
+        pair = self.step_pair
+        if pair is None:
+            z = cells(self.noise_multiplier, self.means[self.relation])
+            pair = secret_step(self.noise_multiplier, z, self.relation)
         return GivenSource({"": mixed(pair, validation.fraction(self.rate))}, key=self)
 
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:

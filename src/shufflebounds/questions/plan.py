@@ -26,7 +26,7 @@ DEFAULT_ROUNDS_RTOL = 1e-3
 # Relative width of δ at ε > 0 of several shuffles. There, a relative error of the losses costs more
 # than at ε = 0.
 DEFAULT_ROUNDS_DELTA_RTOL = 0.05
-# Relative widths of ε and of δ, of one round and of several, if bounds are made for one δ.
+# Relative widths of ε and of δ, of one round and of several, if δ of a round takes long.
 CELLS_RTOLS = {Quantity.EPSILON: (1e-3, 1e-2), Quantity.DELTA: (2e-2, 0.1)}
 # Share of the requested width that is left to the numerical error for the ends that cells give.
 NUMERICAL_SHARE = 0.7
@@ -119,7 +119,7 @@ class Plan:
 
     def default_rtol(self, quantity: Quantity, n: int, at: float) -> float:
         """Return the relative width that is aimed at where the caller gives none."""
-        if self.subject.most_cells(self.rounds):
+        if self.subject.has_costly_rounds:
             return CELLS_RTOLS[quantity][self.subject.total(self.rounds) > 1]
         if not self.has_several_rounds(n):
             return DEFAULT_RTOL
@@ -226,7 +226,10 @@ class Plan:
 
         All bounds hold, whatever δ they are made for.
         """
-        best = Enclosure(0.0, math.inf if quantity is Quantity.EPSILON else 1.0)
+        best = Enclosure(0.0, 1.0)
+        if quantity is Quantity.EPSILON:
+            known = self.subject.epsilon_of_known_steps(n, self.rounds, at)
+            best = Enclosure(0.0, math.inf if known is None else known)
         with enclosed_so_far(lambda: best):
             aim = Aim(at, self.rounds)
             if quantity is Quantity.DELTA:

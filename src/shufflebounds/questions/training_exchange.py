@@ -13,7 +13,13 @@ from typing import Any
 from shufflebounds.core import validation
 from shufflebounds.core.relation import Relation
 from shufflebounds.protocols.allocation import REDRAWN, RandomAllocation
-from shufflebounds.protocols.training import PoissonSampling, Training
+from shufflebounds.protocols.training import (
+    GAUSSIAN,
+    LAPLACE,
+    PoissonSampling,
+    RandomSteps,
+    Training,
+)
 
 # Rounds of `compose`: a scheme, the number of steps of an epoch, and the number of epochs.
 TrainingRounds = list[tuple[Training, int, int]]
@@ -78,8 +84,9 @@ def from_dp_event(event: Any, neighbours: str = Relation.ADD_OR_REMOVE.value) ->
     Parameters
     ----------
     event
-        A ``GaussianDpEvent``, a ``PoissonSampledDpEvent`` or `RandomAllocationDpEvent` of one, or
-        a ``SelfComposedDpEvent`` or ``ComposedDpEvent`` of such events.
+        A ``GaussianDpEvent`` or ``LaplaceDpEvent``, a ``PoissonSampledDpEvent`` or
+        `RandomAllocationDpEvent` of one, or a ``SelfComposedDpEvent`` or ``ComposedDpEvent`` of
+        such events.
     neighbours
         How neighbouring datasets differ: ``add or remove``, ``replace`` or ``zero-out``.
 
@@ -100,18 +107,18 @@ def from_dp_event(event: Any, neighbours: str = Relation.ADD_OR_REMOVE.value) ->
             times = validation.rounds(event.count, "count")
             rounds = from_dp_event(event.event, neighbours)
             return [(subject, n, count * times) for subject, n, count in rounds]
-        case "GaussianDpEvent":
-            return [(PoissonSampling(event.noise_multiplier, 1.0, neighbours=neighbours), 1, 1)]
+        case "GaussianDpEvent" | "LaplaceDpEvent":
+            return [(PoissonSampling(rate=1.0, neighbours=neighbours, **_noise(event)), 1, 1)]
         case "PoissonSampledDpEvent":
-            noise, rate = _noise(event.event), event.sampling_probability
-            return [(PoissonSampling(noise, rate, neighbours=neighbours), 1, 1)]
+            settings: Any = {"rate": event.sampling_probability, **_noise(event.event)}
+            return [(PoissonSampling(neighbours=neighbours, **settings), 1, 1)]
         case "RandomAllocationDpEvent":
-            noise, selected = _noise(event.event), event.num_selected
-            subject = RandomAllocation(noise, neighbours=neighbours, selected=selected)
+            settings = {"selected": event.num_selected, **_noise(event.event)}
+            subject = RandomAllocation(neighbours=neighbours, **settings)
             return [(subject, validation.users(event.num_steps, "num_steps"), 1)]
     raise ValueError(
-        "event must consist of Gaussian steps, Poisson sampled or randomly allocated, "
-        f"got {event!r}"
+        "event must consist of steps with Gaussian or Laplace noise, Poisson sampled or randomly "
+        f"allocated, got {event!r}"
     )
 
 
@@ -130,23 +137,29 @@ def to_dp_event(rounds: TrainingRounds) -> Any:
     allocation_event = getattr(dp_accounting, "RandomAllocationDpEvent", RandomAllocationDpEvent)
     events = []
     for subject, n, times in rounds:
-        step = dp_accounting.GaussianDpEvent(subject.noise_multiplier)
+        is_laplace = isinstance(subject, RandomSteps) and subject.noise == LAPLACE
+        noise = dp_accounting.LaplaceDpEvent if is_laplace else dp_accounting.GaussianDpEvent
         match subject:
-            case PoissonSampling(rate=1.0):
-                events.append(dp_accounting.SelfComposedDpEvent(step, n * times))
-            case PoissonSampling(rate=rate):
-                sampled = dp_accounting.PoissonSampledDpEvent(rate, step)
-                events.append(dp_accounting.SelfComposedDpEvent(sampled, n * times))
-            case RandomAllocation(bins=bins, first_steps=None, selected=k) if bins == REDRAWN:
-                epoch = allocation_event(step, k, n)
+            case PoissonSampling(noise_multiplier=scale, rate=rate, step=None):
+                event = noise(scale)
+                if rate != 1.0:
+                    event = dp_accounting.PoissonSampledDpEvent(rate, event)
+                events.append(dp_accounting.SelfComposedDpEvent(event, n * times))
+            case RandomAllocation(
+                noise_multiplier=scale, bins=bins, step=None, first_steps=None, selected=k
+            ) if bins == REDRAWN:
+                epoch = allocation_event(noise(scale), k, n)
                 events.append(dp_accounting.SelfComposedDpEvent(epoch, times))
             case _:
                 raise ValueError(f"rounds must have an event of dp_accounting, got {subject!r}")
     return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
 
 
-def _noise(event: Any) -> float:
-    """Return the noise multiplier of a Gaussian event; raise ValueError for any other."""
-    if type(event).__name__ != "GaussianDpEvent":
-        raise ValueError(f"event of a step must be a GaussianDpEvent, got {event!r}")
-    return float(event.noise_multiplier)
+def _noise(event: Any) -> dict[str, Any]:
+    """Return the noise of a step as arguments of a scheme; raise ValueError for another event."""
+    laws = {"GaussianDpEvent": GAUSSIAN, "LaplaceDpEvent": LAPLACE}
+    if type(event).__name__ not in laws:
+        raise ValueError(
+            f"event of a step must be a GaussianDpEvent or a LaplaceDpEvent, got {event!r}"
+        )
+    return {"noise_multiplier": event.noise_multiplier, "noise": laws[type(event).__name__]}

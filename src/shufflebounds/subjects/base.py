@@ -278,6 +278,8 @@ class Subject(ABC):
 
     # Whether δ does not rise with n.
     is_hidden_by_number: ClassVar[bool] = True
+    # Whether δ of a round takes so long that wider answers are promised.
+    has_costly_rounds: ClassVar[bool] = False
     # The fewest users that a round can have.
     fewest_users: int = 1
     # How neighbouring datasets differ.

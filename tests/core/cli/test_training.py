@@ -89,14 +89,14 @@ def test_answers_are_those_of_the_library(name, epochs):
     # To know the steps of examples can only help an attacker.
     assert eps.upper <= subject(name).epsilon_of_known_steps(STEPS, epochs, DELTA)
     # Fixed-size batches have a lower bound that is computed by itself.
-    assert found["best"]["lower"] == pytest.approx(eps.lower, rel=1e-3)
+    assert found["best"]["lower"] == pytest.approx(eps.lower, rel=1e-2)
     assert (found["n"], found["rounds"]) == (STEPS, epochs)
     assert found["relation"] == subject(name).relation
     assert "colluding" not in found
     if name == "selected":
         assert "lower" not in found
     else:
-        assert found["lower"]["lower"] == pytest.approx(eps.lower, rel=1e-3)
+        assert found["lower"]["lower"] == pytest.approx(eps.lower, rel=1e-2)
     if epochs == 1:
         delta = sb.delta(subject(name), eps.upper, STEPS)
         assert answer("delta", *asked, "--eps", eps.upper)["best"]["upper"] == delta.upper
