@@ -19,7 +19,7 @@ from shufflebounds.divergence.group_supremum import Excess, group_supremum
 from shufflebounds.divergence.law import log
 from shufflebounds.divergence.linear_test import linear_test
 from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
-from shufflebounds.profiles.datasets import SMALLEST_SHARE, Supremum
+from shufflebounds.profiles.datasets import Supremum
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends, Max, Profile, Query
 from shufflebounds.profiles.root_search import LARGEST_EPS
@@ -31,6 +31,8 @@ MAX_COMPOSED_DATASETS = 2
 # Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
 # If there are more, equal inputs are changed one by one.
 MAX_COMBINATIONS = 300
+# Smallest ε of a lower end, or share of the largest ε if that is below 1.
+SMALLEST_EPS = 1e-12
 # Relative width of a lower end, as a share of the requested one.
 WIDTH_SHARE = 0.3
 
@@ -117,7 +119,9 @@ class GroupDataset(Direction):
     def _root_below(self, n: int, delta: float, guess: float, rtol: float) -> float:
         """Return about the largest ε with a lower bound of D of at least δ; 0 if there is none."""
         high = min(self.end, LARGEST_EPS)
-        axis = LossAxis(SMALLEST_SHARE * high, high, WIDTH_SHARE * rtol)
+        if high <= 0.0:
+            return 0.0
+        axis = LossAxis(SMALLEST_EPS * min(high, 1.0), high, WIDTH_SHARE * rtol)
         search = AxisSearch(axis)
 
         def compare(eps: float, _: float) -> Comparison:
