@@ -14,7 +14,6 @@ import copyreg
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from shufflebounds.bounds import (
@@ -29,6 +28,7 @@ from shufflebounds.bounds import (
 )
 from shufflebounds.bounds.base import Bound
 from shufflebounds.core import validation
+from shufflebounds.core.plugins import load_plugin, plugins
 
 _ALL_BOUNDS = (
     optimal.BLANKET,
@@ -86,40 +86,29 @@ class _Bounds(Mapping[str, Bound]):
     """
 
     def __getitem__(self, name: str) -> Bound:
-        return _BUILT_IN[name] if name in _BUILT_IN else _load(_entry_points()[name])
+        return _BUILT_IN[name] if name in _BUILT_IN else _bound_of_package(name)
 
     def __iter__(self) -> Iterator[str]:
         yield from _BUILT_IN
-        yield from sorted(_entry_points().keys() - _BUILT_IN.keys())
+        yield from sorted(plugins(ENTRY_POINTS).keys() - _BUILT_IN.keys())
 
     def __len__(self) -> int:
-        return len(_BUILT_IN.keys() | _entry_points().keys())
+        return len(_BUILT_IN.keys() | plugins(ENTRY_POINTS).keys())
 
 
 @cache
-def _entry_points() -> dict[str, EntryPoint]:
-    """Return the entry points of other packages by the names of their bounds."""
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-
-
-@cache
-def _load(entry: EntryPoint) -> Bound:
-    """Return the bound of an entry point; raise ValueError if it cannot be loaded."""
-    try:
-        loaded = entry.load()
-    except Exception as error:
-        # The code of another package may raise any error.
-        raise ValueError(
-            f"the bound {entry.name} cannot be loaded from {entry.value}: {error}"
-        ) from error
-    if not isinstance(loaded, Bound) or loaded.name != entry.name:
-        raise ValueError(f"{entry.value} must be a Bound named {entry.name}, got {loaded!r}")
+def _bound_of_package(name: str) -> Bound:
+    """Return the bound of another package; raise ValueError if it cannot be loaded."""
+    entry = plugins(ENTRY_POINTS)[name]
+    loaded = load_plugin("bound", entry)
+    if not isinstance(loaded, Bound) or loaded.name != name:
+        raise ValueError(f"{entry.value} must be a Bound named {name}, got {loaded!r}")
     return loaded
 
 
 def module_of_package(name: str) -> str | None:
     """Return the module of another package that defines a bound; None for one of this package."""
-    return None if name in _BUILT_IN else _entry_points()[name].module
+    return None if name in _BUILT_IN else plugins(ENTRY_POINTS)[name].module
 
 
 BOUNDS: Mapping[str, Bound] = _Bounds()

@@ -105,7 +105,7 @@ def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> 
             shuffle = single_shuffle(name, subject, setting)
             ratios = shuffle.source.ratios()
             eps = formula(ratios, shuffle.draws, setting.require("delta"))
-            return _at_most(subject.eps0 or math.log(ratios.p), eps, name)
+            return _is_at_most(subject.eps0 or math.log(ratios.p), eps, name)
 
         return [answer(setting) for setting in settings]
 
@@ -119,7 +119,7 @@ def _ratio_bound(name: str, label: str, theorem: str, formula: RatioFormula) -> 
     )
 
 
-def _at_most(local_eps: float, eps: Decimal | None, name: str) -> Answer:
+def _is_at_most(local_eps: float, eps: Decimal | None, name: str) -> Answer:
     """Return the smaller one of a formula's ε and the local ε; a shortfall if there is neither."""
     if eps is not None and eps < local_eps:
         nearest = float(eps)

@@ -415,11 +415,11 @@ def _aim(
     )
     if not float(values.max()) > 0.0:
         return None
-    theta, log_main, sigma = _best_tilt(values, masses, counts)
+    theta, log_main, sigma = _tilt_of_blocks(values, masses, counts)
     return aim_at(coins.tau, theta, log_main, sigma, log_no_heads)
 
 
-def _best_tilt(
+def _tilt_of_blocks(
     values: FloatArray, masses: FloatArray, counts: FloatArray
 ) -> tuple[float, float, float]:
     """Return the θ with the smallest estimate for the sum of all blocks, that, and its spread.

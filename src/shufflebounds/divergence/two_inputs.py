@@ -254,10 +254,10 @@ class TwoInputs:
         for axis, (count, mass) in enumerate(zip(counts, report.tolist(), strict=False)):
             shape = [-1 if i == axis else 1 for i in range(len(counts))]
             total += count.reshape(shape)
-            log_law += (count * math.log(mass) - _log_factorials(count)).reshape(shape)
+            log_law += (count * math.log(mass) - _log_gammas(count)).reshape(shape)
         start = n - total.max()
         rest = np.maximum(n - total, 0.0)
-        factorials = _log_factorials(np.arange(max(start, 0.0), rest.max() + 1.0))
+        factorials = _log_gammas(np.arange(max(start, 0.0), rest.max() + 1.0))
         log_law += rest * math.log(report[-1])
         log_law -= factorials[(rest - max(start, 0.0)).astype(np.int64)]
         is_used = (total <= n) & (log_law > math.log(SMALLEST))
@@ -289,7 +289,7 @@ class TwoInputs:
         return math.floor(start), min(math.ceil(stop), n)
 
 
-def _log_factorials(counts: FloatArray) -> FloatArray:
+def _log_gammas(counts: FloatArray) -> FloatArray:
     """Return the logarithms of the factorials of counts, (J,)."""
     return np.array([math.lgamma(x + 1.0) for x in counts.tolist()])
 
@@ -298,7 +298,7 @@ def convolved(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return the full convolution of two arrays of positive numbers, by products of matrices."""
     x, y, axis = min(
         ((*pair, axis) for pair in ((x, y), (y, x)) for axis in range(x.ndim)),
-        key=lambda plan: _cost(*plan),
+        key=lambda plan: _products_of_convolution(*plan),
     )
     # Each row of the first array along the axis is a matrix that multiplies the second one.
     x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, 0)
@@ -315,7 +315,7 @@ def convolved(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.moveaxis(total, 0, axis)
 
 
-def _cost(x: FloatArray, y: FloatArray, axis: int) -> float:
+def _products_of_convolution(x: FloatArray, y: FloatArray, axis: int) -> float:
     """Return about how many multiplications a convolution along an axis takes."""
     growth = 1.0 + y.shape[axis] / x.shape[axis]
     return x.size * y.size * growth + MULTIPLICATIONS_PER_CALL * x.size / x.shape[axis]

@@ -16,7 +16,9 @@ from shufflebounds.core.groups import GroupCrowd
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.enumeration import RankedOutcomes
 from shufflebounds.divergence.group_supremum import Excess, group_supremum
+from shufflebounds.divergence.law import log
 from shufflebounds.divergence.linear_test import linear_test
+from shufflebounds.profiles.axis_search import AxisSearch, Comparison, LossAxis
 from shufflebounds.profiles.datasets import Supremum
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends, Max, Profile, Query
@@ -29,12 +31,10 @@ MAX_COMPOSED_DATASETS = 2
 # Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
 # If there are more, equal inputs are changed one by one.
 MAX_COMBINATIONS = 300
-# Most δ that are computed for a lower end.
-MAX_TRIALS = 60
+# Smallest ε of a lower end, or share of the largest ε if that is below 1.
+SMALLEST_EPS = 1e-12
 # Relative width of a lower end, as a share of the requested one.
 WIDTH_SHARE = 0.3
-# Ratio of the first ε that is tried to the next, until δ is on the other side.
-FIRST_FACTOR = 1.25
 
 # Returns the numbers of the victim's other users in each group, for n users in all groups.
 Counts: TypeAlias = Callable[[int], tuple[int, ...]]
@@ -117,31 +117,20 @@ class GroupDataset(Direction):
         return Ends.of(lower, np.minimum(upper, self.end), self.name)
 
     def _root_below(self, n: int, delta: float, guess: float, rtol: float) -> float:
-        """Return about the largest ε at which a lower bound of D is at least δ; 0 if there is none.
+        """Return about the largest ε with a lower bound of D of at least δ; 0 if there is none."""
+        high = min(self.end, LARGEST_EPS)
+        if high <= 0.0:
+            return 0.0
+        axis = LossAxis(SMALLEST_EPS * min(high, 1.0), high, WIDTH_SHARE * rtol)
+        search = AxisSearch(axis)
 
-        The secant method looks for it in log ε, in which log D has a slope of about 2 log D.
-        """
-        low, high = 0.0, min(self.end, LARGEST_EPS)
-        eps, goal, slope = min(max(guess, 1e-12), 0.99 * high), math.log(delta), 2 * math.log(delta)
-        last: tuple[float, float] | None = None
-        width = WIDTH_SHARE * rtol
-        for _ in range(MAX_TRIALS):
+        def compare(eps: float, _: float) -> Comparison:
             value = self.lower_bound(eps, n)
-            low, high = (eps, high) if value >= delta else (low, eps)
-            if high - low <= width * high or high < 1e-12:
-                break
-            root = math.sqrt(low * high) if low else 0.5 * high
-            if value > 0.0:
-                margin = math.log(value) - goal
-                if last is not None and margin != last[1]:
-                    slope = min((margin - last[1]) / math.log(eps / last[0]), -0.5)
-                last = eps, margin
-                step = min(max(-margin / slope, -FIRST_FACTOR), FIRST_FACTOR)
-                root = eps * math.exp(step) * (1.0 - 0.5 * width * math.copysign(1.0, -margin))
-            if not low < root < high:
-                root = 0.5 * (low + high)
-            eps = root
-        return low
+            margin = log(log(value) / math.log(delta))
+            return Comparison(1 if value < delta else -1, margin, 0.0)
+
+        search.run(compare, axis.scale(min(max(guess, axis.least_private), high)))
+        return search.unsafe_end or 0.0
 
 
 @dataclass(frozen=True, eq=False)

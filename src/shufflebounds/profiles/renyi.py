@@ -1,9 +1,9 @@
 """The Rényi divergences of an interval of two profiles: pairs of datasets, and all datasets.
 
-All that a question needs is `Renyi`, or `renyi_bounds` for a single one. Both curves of any two
-datasets of a crowd lie below those of the blankets and below the bound for all datasets of the
-crowd, which takes some milliseconds at each ε. It is computed only where it may change the answer:
-any heights above a curve at any nodes give a proven divergence. Proof: docs/proofs/renyi.md.
+All that a question needs is `Renyi`. Both curves of any two datasets of a crowd lie below those of
+the blankets and below the bound for all datasets of the crowd, which takes some milliseconds at
+each ε. It is computed only where it may change the answer: any heights above a curve at any nodes
+give a proven divergence. Proof: docs/proofs/renyi.md.
 """
 
 from __future__ import annotations
@@ -156,15 +156,6 @@ class Renyi:
                 ends = all_datasets_upper(part, self.lower, self.blankets, orders, rtol)
                 upper = np.minimum(upper, ends)
         return upper
-
-
-def renyi_bounds(interval: Interval, orders: FloatArray, rtol: float) -> Bounds:
-    """Return lower and upper ends of an interval's Rényi divergences at orders, (O,) each.
-
-    The interval is that of one shuffle. The divergences of several rounds add up.
-    """
-    lower, upper, _ = Renyi(interval).bounds(orders, rtol)
-    return lower, upper
 
 
 def suprema_of(profile: Profile) -> Iterator[list[Any]]:

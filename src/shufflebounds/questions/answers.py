@@ -399,7 +399,7 @@ def worst_epsilon(
     >>> name, f"{enclosure.upper:.4f}"
     ('0 against 2', '0.0649')
     """
-    return _largest("candidates", candidates, Quantity.EPSILON, n, validation.delta(delta), rtol)
+    return _worst_of("candidates", candidates, Quantity.EPSILON, n, validation.delta(delta), rtol)
 
 
 def best_lower_epsilon(
@@ -440,7 +440,7 @@ def best_lower_epsilon(
     >>> name, f"{enclosure.lower:.2f}"
     ('third', '0.38')
     """
-    return _largest("pairs", pairs, Quantity.EPSILON, n, validation.delta(delta), rtol)
+    return _worst_of("pairs", pairs, Quantity.EPSILON, n, validation.delta(delta), rtol)
 
 
 def worst_delta(
@@ -480,7 +480,7 @@ def worst_delta(
     >>> name, f"{enclosure.upper:.1e}"
     ('0 against 2', '5.7e-06')
     """
-    return _largest("candidates", candidates, Quantity.DELTA, n, validation.eps(eps), rtol)
+    return _worst_of("candidates", candidates, Quantity.DELTA, n, validation.eps(eps), rtol)
 
 
 def best_lower_delta(
@@ -520,10 +520,10 @@ def best_lower_delta(
     >>> name, f"{enclosure.lower:.2f}"
     ('x1', '0.50')
     """
-    return _largest("pairs", pairs, Quantity.DELTA, n, validation.eps(eps), rtol)
+    return _worst_of("pairs", pairs, Quantity.DELTA, n, validation.eps(eps), rtol)
 
 
-def _largest(
+def _worst_of(
     argument: str,
     pairs: Mapping[str, Decomposition],
     quantity: Quantity,

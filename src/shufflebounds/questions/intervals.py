@@ -184,13 +184,13 @@ def _interval_of_shuffle(shuffles: Sequence[Shuffle], view: View) -> Interval:
         return _largest_interval(_promising(pairs, most), most, is_selective=True)
     if view in COVERING or is_given:
         return _largest_interval(_covering(source, view), n)
-    suprema = _suprema(source, n) if view in COSTLY else None
+    suprema = _listed_suprema(source, n) if view in COSTLY else None
     memory = source.two_inputs(n) if view is View.BEST else None
     upper = _smallest(source, n, suprema, source.few_blankets)
     mixed = None
     if memory is not None:
         largest = largest_of_two_inputs(memory, n)
-        upper = Min([*_parts(upper), largest])
+        upper = Min([*_bounds_of(upper), largest])
         # If more messages than these hide the victim, the lower ends are those of other datasets.
         is_own = shuffles[0].pairs is None and (n == most).all()
         mixed = mixed_datasets(largest, next(iter(pairs), "")) if is_own else None
@@ -285,12 +285,12 @@ def _smallest(
     return Min(bounds) if len(bounds) > 1 else bounds[0]
 
 
-def _parts(profile: Profile) -> Sequence[Profile]:
+def _bounds_of(profile: Profile) -> Sequence[Profile]:
     """Return the profiles of which one is the smallest."""
     return profile.parts if isinstance(profile, Min) else [profile]
 
 
-def _suprema(source: Source, n: FloatArray) -> Profile | None:
+def _listed_suprema(source: Source, n: FloatArray) -> Profile | None:
     """Return the bound for all datasets, None if the source lists no inputs."""
     return source.suprema(source.crowds, n) if source.crowds else None
 

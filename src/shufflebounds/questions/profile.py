@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -263,16 +263,6 @@ class SampledProfile:
         caps = [bound.delta(i * self.step).upper for i in range(upper.size)]
         upper = np.minimum(upper, caps)
         return SampledProfile(self.step, lower, upper, self.limit, min(self.end, bound.end))
-
-    def upper_only(self) -> SampledProfile:
-        """Return the profile without lower ends, as an upper bound of another curve.
-
-        Returns
-        -------
-        SampledProfile
-            The profile with lower ends of 0.
-        """
-        return replace(self, lower=np.zeros(self.upper.size), limit=0.0)
 
     def _delta_of_pure_privacy(self, eps: FloatArray) -> FloatArray:
         """Return the largest δ at ε ≥ 0 of all laws that are (``end``, 0)-DP, rounded up."""

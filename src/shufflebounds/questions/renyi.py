@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import NamedTuple, overload
+from typing import overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from shufflebounds.core.products import FloatArray
 from shufflebounds.core.validation import Count
 from shufflebounds.core.work import RESERVE, budget, enclosed_so_far, limited
 from shufflebounds.divergence.law import U
-from shufflebounds.profiles.renyi import Renyi
+from shufflebounds.profiles.renyi import Renyi, RenyiEnds
 from shufflebounds.profiles.renyi_pairs import ROUNDING_LOSS, bound_by_largest_loss
 from shufflebounds.questions.answers import Sent
 from shufflebounds.questions.arguments import ArrayOf, checked, is_array_like
@@ -41,14 +41,6 @@ DEFAULT_RTOL = 2e-3
 ORDER_RATIOS = (0.9, 1.0, 1.1)
 # Relative width of ε by Rényi accounting of a bound that is aimed at.
 ACCOUNTED_RTOL = 1.5e-3
-
-
-class SummedEnds(NamedTuple):
-    """Ends of divergences at orders, (O,), and whether numerical errors make them wide."""
-
-    lower: FloatArray
-    upper: FloatArray
-    widths: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +73,12 @@ class RoundDivergences:
         """
         return len(self.parts) == 1 and self.parts[0][0].has_lower
 
-    def bounds(self, orders: FloatArray, rtol: float) -> SummedEnds:
+    def bounds(self, orders: FloatArray, rtol: float) -> RenyiEnds:
         """Return ends of the sum at orders, (O,)."""
         rows = [(*part.bounds(orders, rtol), times) for part, times in self.parts]
         low = self.scaled([(x[0], x[3]) for x in rows], -1.0)
         low = low if self.has_lower else np.zeros(orders.shape)
-        return SummedEnds(
+        return RenyiEnds(
             low,
             self.scaled([(x[1], x[3]) for x in rows], 1.0),
             np.max([x[2] for x in rows], axis=0),

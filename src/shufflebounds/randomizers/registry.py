@@ -12,9 +12,9 @@ In a running program `register` does the same.
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 
 from shufflebounds.core import validation
+from shufflebounds.core.plugins import load_plugin, plugins
 from shufflebounds.randomizers.base import Randomizer
 from shufflebounds.randomizers.bit_vectors import BLH, OUE, RAPPOR, LocalHash, UnaryEncoding
 from shufflebounds.randomizers.dbitflip import DBitFlip
@@ -66,7 +66,7 @@ _registered: dict[str, type[Randomizer]] = {}
 
 def mechanism_names() -> list[str]:
     """Return the names of all mechanisms, such as ``krr``; those of this package come first."""
-    return [*_BUILT_IN, *sorted({*_registered, *_entry_points()} - {*_BUILT_IN})]
+    return [*_BUILT_IN, *sorted({*_registered, *plugins(ENTRY_POINTS)} - {*_BUILT_IN})]
 
 
 def mechanism(name: str) -> type[Randomizer]:
@@ -78,7 +78,7 @@ def mechanism(name: str) -> type[Randomizer]:
     validation.choice("mechanism", name, mechanism_names())
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    return _registered[name] if name in _registered else _load(_entry_points()[name])
+    return _registered[name] if name in _registered else _class_of_package(name)
 
 
 def register(name: str, randomizer: type[Randomizer]) -> None:
@@ -95,22 +95,10 @@ def register(name: str, randomizer: type[Randomizer]) -> None:
 
 
 @cache
-def _entry_points() -> dict[str, EntryPoint]:
-    """Return the entry points of other packages by the names of their mechanisms."""
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-
-
-@cache
-def _load(entry: EntryPoint) -> type[Randomizer]:
-    """Return the class of an entry point; raise ValueError if it cannot be loaded."""
-    try:
-        loaded = entry.load()
-    except Exception as error:
-        # The code of another package may raise any error.
-        raise ValueError(
-            f"the mechanism {entry.name} cannot be loaded from {entry.value}: {error}"
-        ) from error
-    return _require_mechanism_class(entry.value, loaded)
+def _class_of_package(name: str) -> type[Randomizer]:
+    """Return the class of another package; raise ValueError if it cannot be loaded."""
+    entry = plugins(ENTRY_POINTS)[name]
+    return _require_mechanism_class(entry.value, load_plugin("mechanism", entry))
 
 
 def _require_mechanism_class(origin: str, value: object) -> type[Randomizer]:

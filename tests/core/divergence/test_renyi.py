@@ -18,7 +18,7 @@ from shufflebounds.divergence.moments import log_fall, log_polygon_terms, log_ri
 from shufflebounds.profiles import direction, renyi_pairs
 from shufflebounds.profiles.log_polygons import Polygons
 from shufflebounds.profiles.profile import Interval, Max, Min
-from shufflebounds.profiles.renyi import renyi_bounds
+from shufflebounds.profiles.renyi import Renyi
 from shufflebounds.questions.renyi import renyi
 
 ORDERS = (1.05, 1.5, 2.0, 3.7, 8.0, 50.0)
@@ -290,10 +290,10 @@ def test_an_interval_of_several_pairs():
     users = np.array([float(n)])
     parts = [direction.pair(decomposition, users).upper for decomposition in decompositions]
     largest = Max(parts)
-    low, high = renyi_bounds(Interval(largest, largest), orders, 1e-6)
+    low, high, _ = Renyi(Interval(largest, largest)).bounds(orders, 1e-6)
     # An upper bound of all datasets counts only where it is the smallest.
     loose = direction.pair(sb.KRR(2, 3.0).blanket(), users).upper
-    _, smallest = renyi_bounds(Interval(parts[0], Min([loose, largest])), orders, 1e-6)
+    _, smallest, _ = Renyi(Interval(parts[0], Min([loose, largest]))).bounds(orders, 1e-6)
     for i, order in enumerate(orders.tolist()):
         with mpmath.workdps(50):
             truth = max(

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from shufflebounds.bounds.base import Kind
 from shufflebounds.bounds.registry import BOUNDS
 
-# Lines of at most this many bounds or mechanisms fit in a panel.
-MAX_LINES = 7
 # Colours of what is not a line: the band between two bounds, the grid, text.
 BAND = "#d9d9d9"
 GRID = "#e6e6e6"
