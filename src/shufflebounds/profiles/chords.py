@@ -14,8 +14,10 @@ import numpy as np
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.profiles.profile import Ends, Profile, Query
 
-# Largest number of nodes of a curve that are all asked, and the number of knots of more nodes.
-FEW_NODES, MAX_KNOTS = 6, 20
+# Largest number of nodes of a curve that are all asked.
+FEW_NODES = 6
+# Number of knots of more nodes.
+MAX_KNOTS = 20
 # Relative width that bounds at knots aim at.
 KNOT_RTOL = 0.03
 

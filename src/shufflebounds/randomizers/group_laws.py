@@ -98,25 +98,28 @@ def _crowds_of_matrices(randomizers: Sequence[Randomizer], victim: int) -> tuple
     largest = sorted(len(x) for x in laws)[-MAX_BLOCK_USERS:]
     if count * (count - 1) // 2 * int(used.sum()) * int(np.prod(largest)) > MAX_MATRIX_SIZE:
         return ()
-    distinct: dict[frozenset[bytes], GroupCrowd] = {}
     names = [str(x) for x in range(max(len(x) for x in laws))]
     sure = [rows.min(axis=0) for rows in laws]
-    for pair in itertools.combinations(range(count), 2):
-        crowd = _united(laws, sure, errors, names, victim, pair, symmetric=False)
-        if distinct and (crowd.a == crowd.b).all():
-            continue
-        if len(laws) > MAX_BLOCK_USERS:
-            distinct[frozenset([str(pair).encode()])] = replace(crowd, pair=_pair_name(pair))
-            continue
+    crowds = [
+        replace(
+            _united(laws, sure, errors, names, victim, pair, symmetric=False),
+            pair=f"{pair[0]} against {pair[1]}",
+        )
+        for pair in itertools.combinations(range(count), 2)
+    ]
+    # If no pair tells inputs apart, the first one stands for all.
+    crowds = crowds[:1] + [x for x in crowds[1:] if (x.a != x.b).any()]
+    return tuple(crowds if len(laws) > MAX_BLOCK_USERS else _without_alike(crowds))
+
+
+def _without_alike(crowds: Sequence[GroupCrowd]) -> list[GroupCrowd]:
+    """Return the first of crowds that are alike, and say which are symmetric."""
+    distinct: dict[frozenset[bytes], GroupCrowd] = {}
+    for crowd in crowds:
         kinds, swapped = crowd.kinds(), crowd.swap().kinds()
         if kinds not in distinct and swapped not in distinct:
-            distinct[kinds] = replace(crowd, symmetric=kinds == swapped, pair=_pair_name(pair))
-    return tuple(distinct.values())
-
-
-def _pair_name(pair: tuple[int, int]) -> str:
-    """Return the name of two inputs of the victim."""
-    return f"{pair[0]} against {pair[1]}"
+            distinct[kinds] = replace(crowd, symmetric=kinds == swapped)
+    return [*distinct.values()]
 
 
 def _united(
