@@ -70,10 +70,16 @@ class FilterRandomizer(Randomizer):
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs of two values without common hashes; all others hold a third one or x₁¹.
 
-        The third one, if there is one, shares no hash with them. There are no pairs if any two
-        values share a hash.
+        The third one, if there is one, shares no hash with them. Of two values that must share
+        hashes, bits of these do not count: they have the same law whichever of both is held.
         """
-        return pairs_of_disjoint_inputs(self._laws(self._noise_of(self._input_count)), self._err)
+        noise = self._noise_of(self._input_count, self._own_hashes)
+        return pairs_of_disjoint_inputs(self._laws(noise), self._err)
+
+    @property
+    def _own_hashes(self) -> int:
+        """The number of hashes that a value need not share with another one."""
+        return self.h
 
     def crowds(self) -> tuple[Crowd, ...]:
         """Return the crowd that covers any three values, however many hashes they share.
@@ -102,12 +108,13 @@ class FilterRandomizer(Randomizer):
 
     def _laws(self, noise: FloatArray) -> list[FloatArray]:
         """Return the laws of values by the law of noise, with an axis of ones for each value."""
+        likelihoods = self._likelihoods_of(len(noise) - 1)
         shapes = [np.roll([-1] + [1] * (noise.ndim - 1), i) for i in range(noise.ndim)]
-        return [(noise * self._likelihoods.reshape(shape)).ravel() for shape in shapes]
+        return [(noise * likelihoods.reshape(shape)).ravel() for shape in shapes]
 
-    def _noise_of(self, inputs: int) -> FloatArray:
+    def _noise_of(self, inputs: int, hashes: int | None = None) -> FloatArray:
         """Return the law of noise for so many values without common hashes."""
-        q, h = self._noise, self.h
+        q, h = self._noise, self.h if hashes is None else hashes
         ones = np.array([math.comb(h, i) * q**i * (1.0 - q) ** (h - i) for i in range(h + 1)])
         law: FloatArray = np.ones(())
         for _ in range(inputs):
@@ -117,8 +124,12 @@ class FilterRandomizer(Randomizer):
     @property
     def _likelihoods(self) -> FloatArray:
         """The likelihoods of a value with 0 to h ones among its hashes, in units of the noise."""
+        return self._likelihoods_of(self.h)
+
+    def _likelihoods_of(self, hashes: int) -> FloatArray:
+        """Return the likelihoods of a value with 0 to all ones among so many of its hashes."""
         r, q = math.exp(self.eps0 / self.h), self._noise
-        return np.array([r**ones for ones in range(self.h + 1)]) / (1.0 - q + r * q) ** self.h
+        return np.array([r**ones for ones in range(hashes + 1)]) / (1.0 - q + r * q) ** hashes
 
     @property
     def _err(self) -> float:
@@ -143,8 +154,9 @@ class BloomRAPPOR(FilterRandomizer):
         Probability of a 1 in a bit of no hash, 10⁻¹⁰⁰ to below 1; None stands for that of bits that
         are flipped with one probability, 1/(e^{ε₀/2h} + 1).
     width
-        Number of bits of the filter; None leaves it open. Only the lower ends depend on it, if it
-        is too small for three values that share no bit.
+        Number of bits of the filter, above h; None leaves it open. Only the lower ends depend on
+        it, if it is too small for three values that share no bit. If it is too small for two, they
+        are those of values that share as few as possible.
     cohorts
         Number of cohorts. A user draws one at random and keeps it.
 
@@ -170,7 +182,9 @@ class BloomRAPPOR(FilterRandomizer):
         default=None,
         metadata={"help": "chance of a 1 in a bit of no hash; if left out, that of a flip"},
     )
-    width: int | None = field(default=None, metadata={"help": FILTER_PROBABILITIES["bits"]})
+    width: int | None = field(
+        default=None, metadata={"help": FILTER_PROBABILITIES["bits"], "example": 128}
+    )
     cohorts: int = field(default=1, metadata={"help": FILTER_PROBABILITIES["cohorts"]})
 
     def __post_init__(self) -> None:
@@ -181,7 +195,7 @@ class BloomRAPPOR(FilterRandomizer):
             object.__setattr__(self, "noise", flip)
         validation.positive_probability("noise", self.noise, below=1.0)
         if self.width is not None:
-            validation.values("width", self.width, minimum=self.h)
+            validation.values("width", self.width, minimum=self.h + 1)
         validation.values("cohorts", self.cohorts, minimum=1)
 
     @classmethod
@@ -234,8 +248,13 @@ class BloomRAPPOR(FilterRandomizer):
 
     @property
     def _input_count(self) -> int:
-        """The number of values that share no bit, at most 3."""
-        return 3 if self.width is None else min(3, self.width // self.h)
+        """The number of values that share no bit, at most 3, or 2 if any two share bits."""
+        return 3 if self.width is None or self.width >= 3 * self.h else 2
+
+    @property
+    def _own_hashes(self) -> int:
+        """Two values share no more bits than the filter is too small by."""
+        return self.h if self.width is None else min(self.h, self.width - self.h)
 
     @property
     def bits(self) -> float:

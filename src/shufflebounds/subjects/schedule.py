@@ -58,6 +58,11 @@ class Schedule(Subject):
         return math.nextafter(total, math.inf)
 
     @property
+    def has_costly_rounds(self) -> bool:  # type: ignore[override]
+        """See `Subject`."""
+        return any(phase.subject.has_costly_rounds for phase in self.phases)
+
+    @property
     def is_made_for_delta(self) -> bool:
         """See `Subject`."""
         return any(phase.subject.is_made_for_delta for phase in self.phases)

@@ -32,13 +32,13 @@ def krr(eps0: float) -> Decomposition:
 
 def counted(monkeypatch) -> list:
     """Questions about δ from now on."""
-    calls, evaluate = [], Direction.deltas
+    calls, evaluate = [], Direction.delta_ends
 
     def call(*args, **kwargs):
         calls.append(args)
         return evaluate(*args, **kwargs)
 
-    monkeypatch.setattr(Direction, "deltas", call)
+    monkeypatch.setattr(Direction, "delta_ends", call)
     return calls
 
 
@@ -144,13 +144,13 @@ def test_what_is_no_local_randomizer_is_refused():
 @pytest.mark.parametrize("search", [largest_eps0, fewest_users])
 def test_an_enclosure_that_stays_wide_still_ends_the_search(search, monkeypatch):
     """An engine that gets no closer than 30 % of the truth."""
-    evaluate = Direction.deltas
+    evaluate = Direction.delta_ends
 
-    def vague(*args, **kwargs):
-        ends = evaluate(*args, **kwargs)
+    def vague(self, query):
+        ends = evaluate(self, query)
         return Ends(ends.lower * 0.85, ends.upper * 1.15, ends.names, ends.is_short)
 
-    monkeypatch.setattr(Direction, "deltas", vague)
+    monkeypatch.setattr(Direction, "delta_ends", vague)
     if search is fewest_users:
         found, truth = search(krr(4.0), 0.4, 4.15804652e-7), 10_000
     else:

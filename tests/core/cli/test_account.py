@@ -207,8 +207,8 @@ def test_the_report_has_the_answer_and_the_assumptions(asked, tmp_path, suffix):
 MISTAKES = [
     (("none.json",), "none.json: No such file or directory"),
     (("--days", "none.csv"), "none.csv: No such file or directory"),
-    (("--delta", "2"), "delta must be a finite number with 1e-300 <= delta < 1, got 2.0"),
-    (("--budget", "-1"), "--budget must be a finite number >= 0, got -1.0"),
+    (("--delta", "2"), "delta must be a finite number with 1e-300 <= delta < 1, got 2"),
+    (("--budget", "-1"), "--budget must be a finite number with budget >= 0, got -1"),
     (("--format", "xml"), "'xml' is not one of csv, prometheus."),
     (("--running", "none/x.csv"), "Directory 'none' does not exist."),
     (("--claim", "x.txt"), "'x.txt' must end in .json."),

@@ -377,10 +377,11 @@ def test_a_width_is_rounded_up(upper, ratio):
 
 @pytest.fixture
 def vague(monkeypatch):
-    def fails(self, points, *_, **__):
-        return Ends.of(np.full(points.shape, 0.25), np.full(points.shape, 0.5), self.name)
+    def fails(self, query):
+        ends = (np.full(query.at.shape, end) for end in (0.25, 0.5))
+        return Ends.of(*ends, self.name)
 
-    for name in ("roots", "deltas"):
+    for name in ("root_ends", "delta_ends"):
         monkeypatch.setattr(Direction, name, fails)
 
 

@@ -85,7 +85,7 @@ def test_parts_of_a_parallel_are_drawn_for_each_report():
 
 def test_the_help_says_it():
     text = words(succeed("epsilon", "-h").stdout)
-    assert "the probability that a report is sent, drawn anew in every round, in secret" in text
+    assert "is sent (Poisson subsampling), drawn anew in every round, in secret" in text
     assert (
         "A part of joint, which sends a report of each together, or of parallel, which draws one"
         in text

@@ -122,10 +122,10 @@ def test_along_every_axis_stand_the_same_answers(bound):
 
 
 def test_a_failure_says_where(monkeypatch):
-    def fails(self, delta, *_):
-        return Ends.of(np.zeros(delta.shape), np.ones(delta.shape), self.name)
+    def fails(self, query):
+        return Ends.of(np.zeros(query.at.shape), np.ones(query.at.shape), self.name)
 
-    monkeypatch.setattr(Direction, "roots", fails)
+    monkeypatch.setattr(Direction, "root_ends", fails)
     made = compute(n=1000, x={"eps0": [0.5]})
     (sentence,) = curves.shortfalls(made)
     assert sentence.startswith("krr10/large/upper at eps0 = 0.5 is left empty: epsilon at delta = ")
@@ -134,15 +134,15 @@ def test_a_failure_says_where(monkeypatch):
 
 def test_a_point_that_falls_short_takes_no_others_with_it(monkeypatch, tmp_path):
     """As where the engine cannot reach the width at one n among many."""
-    whole = Direction.roots
+    whole = Direction.root_ends
 
-    def fails_in_the_middle(self, delta, *aims):
-        ends = whole(self, delta, *aims)
+    def fails_in_the_middle(self, query):
+        ends = whole(self, query)
         is_middle = self.n == 1000.0
         lower, upper = np.where(is_middle, 0.0, ends.lower), np.where(is_middle, 1.0, ends.upper)
         return Ends(lower, upper, ends.names, ends.is_short)
 
-    monkeypatch.setattr(Direction, "roots", fails_in_the_middle)
+    monkeypatch.setattr(Direction, "root_ends", fails_in_the_middle)
     made = compute(x={"n": [100, 1000, 10_000]})
     (sentence,) = curves.shortfalls(made)
     assert sentence.startswith("krr10/large/upper at n = 1000 is left empty: epsilon at delta")

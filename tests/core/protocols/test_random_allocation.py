@@ -569,7 +569,8 @@ def test_exported_epochs_compose_with_other_events():
     with mp.workdps(DIGITS):
         # 8/4² + 1/2² = 3/4.
         exact = gaussian_delta(1.0 / math.sqrt(0.75), 1.0)
-    assert exact <= delta <= 1.03 * exact
+    # Losses are rounded up twice, by up to 1e-2, and δ falls by 1.9 % of itself along 1e-2.
+    assert exact <= delta <= 1.04 * exact
     with pytest.raises(ValueError, match="pessimistic must be True"):
         to_dp_accounting(epochs, pessimistic=False)
 

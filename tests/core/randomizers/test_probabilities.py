@@ -176,7 +176,7 @@ def test_probabilities_are_options(options, made):
         ),
         (("krr", "--k", "4", "--p", "1/4"), "p must be above 1/k, the chance of each value"),
         (("krr", "--k", "4", "--p", "0.5", "--random", "0.1"), "either random or p must be given"),
-        (("krr", "--k", "4", "--random", "5"), "it must be from 0 to 1, got 5; for 5 % write 0.05"),
+        (("krr", "--k", "4", "--random", "5"), "with 0 <= random <= 1, got 5; for 5 % write 0.05"),
         (("krr", "--k", "4", "--random", "0"), "random must be a probability above 0 and below"),
         (("krr", "--k", "4", "--random", "1/0"), "random must be a probability above 0 and below"),
         (("unary", "--p", ".25", "--q", ".75"), "q must be below p, got p = 0.25 and q = 0.75"),
