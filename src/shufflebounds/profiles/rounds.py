@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.core.products import FloatArray
@@ -266,21 +267,11 @@ class RoundCurve:
         is_new = ~np.isin(nodes, self.nodes)
         nodes, rtol = nodes[is_new], rtol[is_new]
         order = np.argsort(np.concatenate([self.nodes, nodes]))
-        largest, uppers = (np.zeros(nodes.size), np.zeros(nodes.size)), []
-        for direction in {x: None for orders in self.kind.pairs for x in orders}:
-            ends = enclosures_at(direction, nodes, rtol, level)
-            largest = np.maximum(largest[0], ends.lower), np.maximum(largest[1], ends.upper)
-            uppers.append(ends.upper)
-            known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
-            limit = min(direction.limit, float(ends.upper.min(initial=math.inf)))
-            lower, upper = (
-                np.concatenate(x)[order]
-                for x in ((known.lower, ends.lower), (known.upper, ends.upper))
-            )
-            self.pairs[direction] = CurveBounds(lower, upper, limit)
-        upper = np.array(uppers) if self.kind.interval.is_ordered else largest[1][None]
+        upper = self._add_to_pairs(nodes, rtol, level, order)
+        largest = upper.max(axis=0, initial=0.0)
+        upper = upper if self.kind.interval.is_ordered else largest[None]
         if not self.kind.interval.is_exact and nodes.size:
-            parts, floor = self.kind.upper_parts, np.maximum(largest[1], level)
+            parts, floor = self.kind.upper_parts, np.maximum(largest, level)
             if len(parts) > 1:
                 floor = np.full(nodes.size, level)
             profiles = [part.at(np.zeros(nodes.size, int)) for part in parts]
@@ -296,6 +287,26 @@ class RoundCurve:
         count = max(len(self.upper), len(upper))
         rows = [np.broadcast_to(x, (count, x.shape[1])) for x in (self.upper, upper)]
         self.upper = np.concatenate(rows, axis=1)[:, order]
+
+    def _add_to_pairs(
+        self, nodes: FloatArray, rtol: FloatArray, level: float, order: NDArray[np.intp]
+    ) -> FloatArray:
+        """Enclose the pairs of datasets at more nodes; return their upper ends there, a row each.
+
+        The `order` is that of all nodes, with the new ones at the end.
+        """
+        uppers = []
+        for direction in {x: None for orders in self.kind.pairs for x in orders}:
+            ends = enclosures_at(direction, nodes, rtol, level)
+            uppers.append(ends.upper)
+            known = self.pairs.get(direction, CurveBounds(np.zeros(0), np.zeros(0)))
+            limit = min(direction.limit, float(ends.upper.min(initial=math.inf)))
+            lower, upper = (
+                np.concatenate(x)[order]
+                for x in ((known.lower, ends.lower), (known.upper, ends.upper))
+            )
+            self.pairs[direction] = CurveBounds(lower, upper, limit)
+        return np.array(uppers).reshape(len(uppers), nodes.size)
 
     def places(self, nodes: FloatArray) -> FloatArray:
         """Return those of new nodes that it needs, or with them the former ones apart from them."""
