@@ -282,7 +282,9 @@ class RandomSteps(Training):
             return super()._epsilon_of_steps(steps, delta)
         _, outer = self.step_pair.bounds()
         with np.errstate(divide="ignore", invalid="ignore"):
-            losses = np.abs(np.log(outer.a) - np.log(outer.b))
+            logs = np.log([outer.a, outer.b])
+            # Logarithms of tiny masses are large, and so are their roundings.
+            losses = np.abs(logs[0] - logs[1]) + 4.0 * U * np.abs(logs).sum(axis=0)
         largest = float(np.nanmax(losses)) + 4.0 * outer.rel_err
         return largest * steps * (1.0 + 8.0 * U)
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import shufflebounds as sb
 from shufflebounds.core.enclosure import reached
@@ -272,3 +273,14 @@ def test_known_steps_of_other_noise():
 def test_bad_values_are_named(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def test_losses_of_tiny_masses_are_rounded_up():
+    """In 50 digits: ε of known steps is their largest loss, small beside the logarithms."""
+    for k in range(200):
+        tiny = 1e-290 * (1.0 + k / 7.0)
+        masses = (1.001 * tiny, 1.0), (tiny, 1.0)
+        scheme = sb.RandomAllocation(step=tuple(map(np.array, masses)))
+        with mp.workdps(50):
+            loss = mp.log(mp.mpf(masses[0][0]) / mp.mpf(masses[1][0]))
+            assert loss <= scheme._epsilon_of_steps(1, 1e-6)
