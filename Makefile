@@ -54,7 +54,7 @@ bench: $(VENV)/.installed
 fuzz: $(VENV)/.installed-dev
 	FUZZ=40 $(PYTEST) \
 	    tests/contract/test_contract.py \
-	    $(addprefix tests/core/accounting/test_,$(addsuffix .py,amplification apart extreme_matrices mechanism_rounds rounds)) \
+	    $(addprefix tests/core/questions/test_,$(addsuffix .py,amplification apart extreme_matrices mechanism_rounds rounds)) \
 	    tests/core/bounds/test_variation_ratio.py \
 	    $(addprefix tests/core/core/test_,$(addsuffix .py,decomposition domination uncertain_entries)) \
 	    $(addprefix tests/core/divergence/test_,$(addsuffix .py,closing_the_gap coordinates estimates fourier law renyi supremum tree rare_values)) \

@@ -201,7 +201,7 @@ def test_what_no_question_can_be_asked_with(ask):
 NUMERICS = Numerics(rtol=1e-3)
 VALUES = {"n": 3000, "delta": 1e-6, "eps": 0.4, "order": 8.0}
 EPS0 = 2.0
-# All but the one that takes few users: tests/core/accounting/test_worst_dataset.py knows it better.
+# All but the one that takes few users: tests/core/questions/test_worst_dataset.py knows it better.
 ANY_USERS = {
     name: one
     for name, one in BOUNDS.items()
