@@ -5,6 +5,7 @@ A new public function or command must be added to the doors.
 
 import importlib
 import inspect
+import math
 import sys
 from functools import cache
 
@@ -32,6 +33,12 @@ from shufflebounds.protocols.messages import BallsIntoBins
 from shufflebounds.randomizers import joint
 
 ROWS = np.array([[0.6, 0.2, 0.1, 0.1], [0.2, 0.5, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+# No pair of datasets is known if users have the only two inputs there are.
+SMALL = {"items": 2, "domain_size": 2, "hash_values": 3}
+WITHOUT_DATASETS = (
+    ("collision", "--items", 2, "--domain-size", 2, "--hash-values", 3, "--eps0", 1),
+    {"mechanism": {"type": "collision", **SMALL}, "eps0": 1.0},
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,20 +88,27 @@ def subjects(tmp_path_factory):
             ("--mechanism", "krr", "--k", 4, "--eps0", 4, "--k-joint", 2),
             None,
         ),
+        Subject(
+            "collision",
+            sb.Collision(1.0, items=2, domain_size=2, hash_values=3),
+            *WITHOUT_DATASETS,
+            n=1000,
+            eps=0.05,
+        ),
     ]
     return {subject.name: subject for subject in listed}
 
 
 # The subjects that each question is asked about. Rounds and searches take a second a door.
 ASKED = {
-    "epsilon": ("krr", "blh", "duchi", "sampled", "matrix", "linked"),
-    "delta": ("krr", "blh", "duchi", "sampled", "matrix"),
-    "advantage": ("krr", "blh", "duchi"),
-    "renyi": ("krr", "blh", "duchi", "matrix"),
-    **dict.fromkeys(("epsilon of rounds", "delta of rounds"), ("krr", "blh")),
-    "fewest users": ("krr", "duchi"),
-    "most rounds": ("krr",),
-    "advantage of rounds": ("krr",),
+    "epsilon": ("krr", "blh", "duchi", "sampled", "matrix", "linked", "collision"),
+    "delta": ("krr", "blh", "duchi", "sampled", "matrix", "collision"),
+    "advantage": ("krr", "blh", "duchi", "collision"),
+    "renyi": ("krr", "blh", "duchi", "matrix", "collision"),
+    **dict.fromkeys(("epsilon of rounds", "delta of rounds"), ("krr", "blh", "collision")),
+    "fewest users": ("krr", "duchi", "collision"),
+    "most rounds": ("krr", "collision"),
+    "advantage of rounds": ("krr", "collision"),
 }
 # Doors that find an answer in another way, and the relative width within which it is the same.
 WIDTHS = {
@@ -164,6 +178,34 @@ def test_every_door_has_the_same_answer(question, door, name, subjects):
     else:
         end = "upper" if question == "fewest users" else "lower"
         assert getattr(found, end) == getattr(expected, end)
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_without_a_pair_of_datasets_no_door_has_a_lower_bound(question, subjects):
+    subject = subjects["collision"]
+    assert not subject.randomizer.dataset_pairs()
+    for door in DOORS[question]:
+        found = at_door(question, door, subject)
+        # These three show the row of the blanket, whose ends are both about the blanket.
+        if isinstance(found, Printed | Upper) or door in (
+            "$users --json",
+            "$rounds --json",
+            "$risk --json",
+        ):
+            continue
+        if question == "most rounds":
+            assert found.upper == math.inf
+        else:
+            assert found.lower <= (question == "fewest users"), door
+    if question in COMMANDS:
+        assert "lower" not in answer(*COMMANDS[question](subject))
+
+
+def test_rounds_without_a_pair_of_datasets_do_not_spoil_the_lower_bound_of_others(subjects):
+    unknown, known = subjects["collision"].randomizer, sb.KRR(4, 1.0)
+    both = sb.compose([(unknown, 1000, 3), (known, 1000, 3)]).epsilon(1e-6)
+    alone = sb.compose([(known, 1000, 3)]).epsilon(1e-6)
+    assert 0.99 * alone.lower <= both.lower <= alone.upper
 
 
 def caps(question, subject):

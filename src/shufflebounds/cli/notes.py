@@ -86,15 +86,19 @@ def untried_bound(deployment: Scenario) -> list[str]:
 
 def notes_on(deployment: Scenario) -> list[str]:
     """Return what the answers rest on, the warnings among them."""
-    if not deployment.sends_reports:
-        return _notes_on_messages(deployment)
-    return [
-        *_notes_on_matrices(deployment),
-        *_notes_on_several_reports(deployment),
-        *warnings(deployment),
-        *_notes_on_users(deployment),
-        *_notes_on_rounds(deployment),
-    ]
+    if deployment.sends_reports:
+        notes = [
+            *_notes_on_matrices(deployment),
+            *_notes_on_several_reports(deployment),
+            *warnings(deployment),
+            *_notes_on_users(deployment),
+            *_notes_on_rounds(deployment),
+        ]
+    else:
+        notes = _notes_on_messages(deployment)
+    if not deployment.bounds(["lower"]):
+        notes.append("There is no lower bound, since no pair of datasets is known.")
+    return notes
 
 
 def _notes_on_messages(deployment: Scenario) -> list[str]:
@@ -104,8 +108,6 @@ def _notes_on_messages(deployment: Scenario) -> list[str]:
         "bounds give away.",
         *_notes_on_users(deployment),
     ]
-    if not deployment.bounds(["lower"]):
-        notes.append("There is no lower bound, since no pair of datasets is known.")
     if not deployment.has_one_round:
         periods = f"{deployment.words.period}s"
         rounds = f"The {deployment.times} {periods}" if deployment.rounds else periods.capitalize()

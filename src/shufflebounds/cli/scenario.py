@@ -348,25 +348,32 @@ class Scenario:
             # Where it stands in the blanket's place, it needs no second row.
             and (bound.name != "stronger_clone" or self.has_blanket)
             and (self.is_single_shuffle or bound.is_of_shuffles)
-            and (self.sends_reports or self._says_something(bound, quantity))
+            and (bound.kind is not Kind.LOWER or self._knows_datasets(quantity))
+            and (self.sends_reports or self._says_something(bound))
         }
+
+    def _knows_datasets(self, quantity: str = "epsilon") -> bool:
+        """Return whether pairs of datasets are known, which lower bounds of a quantity need."""
+        if not all(map(has_datasets, shuffles := self.some_shuffles)):
+            return False
+        if quantity == "renyi" and not self.sends_reports:
+            # Different shuffles may have their largest Rényi divergence in different directions.
+            return len(shuffles) == 1 and bool(shuffles[0].dataset_pairs)
+        return True
 
     @property
     def is_single_shuffle(self) -> bool:
         """Whether a round is one shuffle of n reports, as closed forms assume."""
         return self.sends_reports and not self.also and self.cohort is None
 
-    def _says_something(self, bound: Bound, quantity: str) -> bool:
+    def _says_something(self, bound: Bound) -> bool:
         """Return whether a bound says something of messages that another one does not."""
         is_best_only = self.sample.seen.upper == "best"
         if is_best_only and bound.name not in ("best", "lower"):
             return False  # It says no more, if it says anything.
         shuffles = self.some_shuffles
         if bound.kind is Kind.LOWER:
-            # Different shuffles may have their largest Rényi divergence in different directions.
-            if quantity == "renyi":
-                return len(shuffles) == 1 and bool(shuffles[0].dataset_pairs)
-            return all(map(has_datasets, shuffles))
+            return True
         if bound.name == "best":  # the blanket, unless there are crowds
             is_known = (x.source.crowds or x.source.has_own_interval for x in shuffles)
             return is_best_only or all(is_known)

@@ -200,7 +200,7 @@ class Repeated:
         floor = question.end(below, -1.0) if below else 0.0
         if not self.is_strict and answer.upper - floor > question.rtol * answer.upper:
             return math.inf, floor
-        return max((question.end(x, 1.0) for x in sums.ceiling()), default=math.inf), floor
+        return max((question.end(x, 1.0) for x in sums.ceiling()), default=answer.lower), floor
 
     def _with_reserve(self, question: RoundQuestion, answer: RoundAnswer) -> RoundAnswer:
         """Return the answer with what little more work gives, even if the budget is spent."""
@@ -236,6 +236,8 @@ class Repeated:
             ]
             yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U), ""
         for kind in kinds:
+            if not kind.interval.is_attained:
+                continue
             lower = ends(kind.interval.lower, question.at)
             yield float(lower.lower[0]), math.inf, str(lower.names[0])
 
@@ -349,5 +351,5 @@ def interval_of_rounds(rows: Sequence[Repeated]) -> Interval:
     upper = RoundSide(rows, 1.0)
     if all(row.is_exact for row in rows):
         return Interval(upper, upper, is_of_one_curve=True)
-    is_attained = all(kind.interval.is_attained for row in rows for kind in row.kinds)
+    is_attained = all(any(kind.interval.is_attained for kind in row.kinds) for row in rows)
     return Interval(RoundSide(rows, -1.0), upper, is_attained=is_attained)

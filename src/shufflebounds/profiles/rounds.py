@@ -361,7 +361,9 @@ class RoundCurve:
         ]
 
     def below(self, orders: Orders) -> Losses | None:
-        """Return losses below those of a pair of datasets."""
+        """Return losses below those of a pair of datasets; None if no dataset is known."""
+        if not self.kind.interval.is_attained:
+            return None
         if orders[0] in self.exact:
             return self.exact[orders[0]]
         first, second = (self.pairs[direction] for direction in orders)
@@ -382,8 +384,13 @@ class RoundCurve:
         )
         return losses_below(self.nodes, largest, largest)
 
-    def above_pair(self, orders: Orders) -> Losses:
-        """Return losses above those of a pair of datasets, up to roundings if they are exact."""
+    def above_pair(self, orders: Orders) -> Losses | None:
+        """Return losses above those of a pair of datasets, up to roundings if they are exact.
+
+        None if no dataset is known.
+        """
+        if not self.kind.interval.is_attained:
+            return None
         if orders[0] in self.exact:
             return self.exact[orders[0]]
         if orders[0].has_gap and (losses := self.below(orders)) is not None:
@@ -434,6 +441,7 @@ class Rounds:
             sum(
                 kind.times * math.log1p(-limit) if (limit := x[0].limit) < 1.0 else -math.inf
                 for kind, x in zip(self.kinds, orders, strict=True)
+                if kind.interval.is_attained
             )
             for orders in self.orders()
         ]

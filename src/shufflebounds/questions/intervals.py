@@ -362,7 +362,9 @@ def repeated(
     kinds = fewer_kinds(shuffles) if rtol is None else joined(shuffles, 1.0 + JOINED_SHARE * rtol)
     cheap = View.SIMPLE if view in COSTLY else view
     reserve = partial(round_kinds, joined(shuffles, math.inf), cheap)
-    return Repeated(round_kinds(kinds, view), rtol is not None, reserve)
+    rounds = round_kinds(kinds, view)
+    is_strict = rtol is not None and any(x.interval.is_attained for x in rounds)
+    return Repeated(rounds, is_strict, reserve)
 
 
 def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:

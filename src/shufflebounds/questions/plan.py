@@ -165,6 +165,8 @@ class Plan:
         is_promised = interval.is_exact and not interval.has_gap
         is_promised |= rtol is not None and interval.is_of_one_curve
         is_promised |= rtol is not None and self.has_several_rounds(counts[0])
+        # No width is promised where no lower end but 0 is known.
+        is_promised &= interval.is_attained
         certain_end = interval.upper.end - interval.upper.end_err
         return self._judged(ends, quantity, left, counts, goal, is_promised, certain_end)
 

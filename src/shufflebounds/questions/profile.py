@@ -349,19 +349,19 @@ def sampled_profile(
     step, end = _step(interval.upper, density), interval.upper.end
     end = min(end, plan.subject.pure_eps(plan.rounds))
     try:
-        lower, upper = (
-            x.prepared(_NEGLECTED * smallest, rtol) for x in (interval.lower, interval.upper)
-        )
+        known = [interval.lower, interval.upper] if interval.is_attained else [interval.upper]
+        *lowers, upper = (x.prepared(_NEGLECTED * smallest, rtol) for x in known)
     except WorkError:
         return _capped_curve(_profile(None, step, smallest, 0.0, end), plan, n, smallest, density)
 
     def ends(eps: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = np.zeros(eps.size, int)
-        low = lower.at(rows).deltas(eps, rtol).lower
-        high = upper.at(rows).deltas(eps, rtol, floor=low).upper
-        return low if interval.is_attained else np.zeros(eps.size), np.minimum(high, 1.0)
+        low = np.zeros(eps.size)
+        for lower in lowers:
+            low = lower.at(rows).deltas(eps, rtol).lower
+        return low, np.minimum(upper.at(rows).deltas(eps, rtol, floor=low).upper, 1.0)
 
-    limit = lower.limit if interval.is_attained else 0.0
+    limit = max((lower.limit for lower in lowers), default=0.0)
     floor = upper.limit * (1.0 + 1e-6) + smallest
     return _capped_curve(_profile(ends, step, floor, limit, end), plan, n, smallest, density)
 

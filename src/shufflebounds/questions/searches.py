@@ -33,9 +33,9 @@ from shufflebounds.profiles.axis_search import (
 from shufflebounds.profiles.profile import Quantity
 from shufflebounds.protocols.allocation import RandomAllocation
 from shufflebounds.questions.answers import Sent
-from shufflebounds.questions.intervals import interval_of
+from shufflebounds.questions.intervals import has_datasets, interval_of
 from shufflebounds.questions.plan import BLANKETS, LOWER, MakeInterval, Plan
-from shufflebounds.subjects.base import Aim, InfeasibleError, Subject
+from shufflebounds.subjects.base import Aim, InfeasibleError, Shuffle, Subject
 from shufflebounds.subjects.reports import subject_of
 
 # Relative widths of δ of one shuffle that are tried in this order, until it can be told from the
@@ -89,10 +89,16 @@ class AxisPoint(NamedTuple):
     @property
     def has_gap(self) -> bool:
         """Whether upper and lower bounds are about different things."""
-        return not all(
-            shuffle.is_given or shuffle.is_ordered
-            for shuffle in self.subject.shuffles(self.n, Aim(rounds=self.rounds))
-        )
+        return not all(shuffle.is_given or shuffle.is_ordered for shuffle in self._shuffles)
+
+    @property
+    def has_datasets(self) -> bool:
+        """Whether pairs of datasets are known."""
+        return all(map(has_datasets, self._shuffles))
+
+    @property
+    def _shuffles(self) -> Sequence[Shuffle]:
+        return self.subject.shuffles(self.n, Aim(rounds=self.rounds))
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,8 @@ class InverseQuestion:
         with enclosed_so_far(lambda: self.axis.enclosure(unsafe.unsafe_end, safe.safe_end)):
             safe.run(_comparison(self, BLANKETS), self.start)
             start = self.start if safe.safe_end is None else self.axis.scale(safe.safe_end)
-            unsafe.run(_comparison(self, LOWER), start)
+            if self.point_at(self.axis.point(start)).has_datasets:
+                unsafe.run(_comparison(self, LOWER), start)
         return self.closer(safe, unsafe, interval_of)
 
     def enclosure(self, search: AxisSearch) -> Enclosure:
