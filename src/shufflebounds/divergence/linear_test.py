@@ -82,7 +82,7 @@ class LinearTest:
             matrix = np.diag(expected) - (tilted.T * counts) @ tilted
             matrix += np.outer(expected, expected) / total
             f = np.linalg.solve(matrix, right)
-        spread = math.sqrt(float(counts @ (laws @ f**2 - (laws @ f) ** 2)))
+        spread = math.sqrt(max(float(counts @ (laws @ f**2 - (laws @ f) ** 2)), 0.0))
         return LinearTest(f, max(theta, 1.0 / spread))
 
     def laws(self, laws: FloatArray, rel_err: float) -> list[Law]:

@@ -98,6 +98,18 @@ def test_a_report_that_others_hardly_send_does_not_raise_the_linear_test(rare, e
             assert lower <= exact_divergence(x, y, [rows[0]] * others, precise_exp(eps))
 
 
+@pytest.mark.parametrize("share", [Fraction(k, 64) for k in range(1, 64, 3)])
+def test_groups_whose_sum_of_scores_is_certain(share):
+    """The first two reports tell as much, and a group sends only these, the other one the third."""
+    rows = [[share, 1 - share, Fraction(0)], [Fraction(0), Fraction(0), Fraction(1)]]
+    a, b = rows[0], [share / 4, (1 - share) / 4, Fraction(3, 4)]
+    u = Excess.of(*as_floats([a, b]), 0.0, 1e-15)
+    for counts in ((1, 2), (3, 2)):
+        lower = linear_test(u, as_floats(rows), counts, 1e-15)
+        others = [row for row, count in zip(rows, counts, strict=True) for _ in range(count)]
+        assert lower <= exact_divergence(a, b, others, 1)
+
+
 def worst_of_equal_inputs(mechanisms, counts, group, eps):
     """D of 3-RR by convolution of multinomials; all users of a group hold one input."""
     tables = [r.matrix() for r in mechanisms]
