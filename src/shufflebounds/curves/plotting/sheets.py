@@ -213,7 +213,8 @@ class PanelView:
         if self.is_ratio:
             return near
         is_narrow = y.size and y.max() / y.min() < near[1] / near[0]
-        return math.sqrt(y.max() * y.min()) * near if is_narrow else np.empty(0)
+        # The product of two δ may be below all floats.
+        return math.sqrt(y.max()) * math.sqrt(y.min()) * near if is_narrow else np.empty(0)
 
     def cover(self, line: Line, curve: Drawn) -> str:
         """Return the label of a line that another one lies under at all of its points; or nothing.
@@ -478,6 +479,8 @@ def _widths_text(curves: Sequence[Curve]) -> list[str]:
 
 def _divided_panel(curves: Sequence[Curve], panel: Panel) -> tuple[tuple[Panel], ...]:
     """Return a row of ε divided by the lower bound of each mechanism; none if one has none."""
+    if curves[0].specification.quantity != "epsilon":
+        return ()
     divisors = [
         curve.name
         for curve in curves
@@ -487,11 +490,7 @@ def _divided_panel(curves: Sequence[Curve], panel: Panel) -> tuple[tuple[Panel],
     experiments = [name.experiment for name in divisors]
     every = {curve.name.experiment for curve in curves}
     is_alone = len(curves) == len(divisors)
-    if (
-        curves[0].specification.quantity != "epsilon"
-        or is_alone
-        or sorted(experiments) != sorted(every)
-    ):
+    if is_alone or sorted(experiments) != sorted(every):
         return ()
     divisor = replace(divisors[0], experiment=divisors[0].experiment if len(every) == 1 else "")
     return ((replace(panel, divisor=divisor),),)

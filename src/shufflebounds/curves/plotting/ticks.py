@@ -25,21 +25,25 @@ def ticks(
 ) -> list[float]:
     """Return the numbers that the axis x or y names, given what it shows.
 
-    Ratios always have a label at 1. What a logarithmic axis cannot show does not count.
+    Ratios always have a label at 1. What a logarithmic axis cannot show does not count. An x axis
+    of whole numbers, such as those of users, names whole numbers.
     """
     shown = values[np.isfinite(values) & ((values > 0.0) | (not is_log))]
     if not shown.size:
         return []
     low, high = float(shown.min()), float(shown.max())
-    even = MaxNLocator(STEPS_OF_AN_AXIS[axis], steps=STEPS).tick_values(low, high)
+    is_whole = axis == "x" and bool((shown == np.floor(shown)).all())
+    even = MaxNLocator(STEPS_OF_AN_AXIS[axis], steps=STEPS, integer=is_whole).tick_values(low, high)
     # Twelve digits, since sums of steps are a little off.
-    chosen = [float(f"{place:.12g}") for place in even]
+    chosen = list(dict.fromkeys(float(f"{place:.12g}") for place in even))
     is_even = not is_log or math.log10(high / low) < FEW_DECADES
     if not is_even or (is_ratio and 1.0 not in chosen):
         chosen = _logarithmic(low, high, LABELS[axis])
-    return [
+    inside = [
         place for place in chosen if low <= place * (1.0 + 1e-9) and place <= high * (1.0 + 1e-9)
     ]
+    # Evenly spaced numbers below 1e-300 are out of reach.
+    return inside or (_logarithmic(low, high, LABELS[axis]) if is_log else [])
 
 
 def _logarithmic(low: float, high: float, labels: int) -> list[float]:

@@ -196,6 +196,20 @@ def test_computed_curves_are_divided_by_the_lower_bound_among_them():
     assert len(of_computed(curves[:1], "3-RR").rows) == 1
 
 
+@pytest.mark.parametrize("delta", [1e-9, 1e-304])
+def test_computed_curves_of_delta_are_drawn_as_they_are(delta):
+    asked = {"quantity": "delta", "delta": None, "x": {"eps": [1.0, 1.1]}, "n": 1000}
+    curves = [
+        replace(curve, points=[replace(point, answer=answer) for point in curve.points])
+        for name in ("blanket", "lower")
+        for curve in [compute(CurveName("krr", "", name), specification(bound=name, **asked))]
+        for answer in [replace(curve.points[0].answer, enclosure=Enclosure(delta, delta))]
+    ]
+    [view] = of_computed(curves, "10-RR").views
+    low, high = view.least_y()
+    assert 0.0 < low < delta < high
+
+
 def test_two_bounds_of_each_mechanism_are_told_apart_by_more_than_a_width():
     curves = [
         compute(

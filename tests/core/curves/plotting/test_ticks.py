@@ -30,6 +30,9 @@ def test_an_axis_of_ratios_names_1_and_at_most_five_numbers(below, above):
         ("x", (1000, 100_000), True, [1000, 10_000, 100_000]),
         ("x", (0.05, 4.0), True, [0.1, 0.3, 1, 3]),
         ("x", (0.5, 12.0), False, [2, 4, 6, 8, 10, 12]),
+        ("x", (1000, 1001), True, [1000, 1001]),
+        ("x", (1000, 1000), True, [1000]),
+        ("x", (0.99e-304, 1.01e-304), True, [1e-304]),
     ],
 )
 def test_labels_are_few_round_numbers(axis, ends, is_log, places):
