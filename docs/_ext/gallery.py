@@ -36,8 +36,9 @@ def of_paper(paper: plan.Paper) -> str:
         f"[`config/{paper.name}.yaml`](../../config/{paper.name}.yaml).",
         "",
     ]
+    headings = _headings(paper)
     for figure, title in paper.titles.items():
-        lines += [f"({_label(paper, figure)})=", f"## {pages.plain(title)}", ""]
+        lines += [f"({_label(paper, figure)})=", f"## {headings[figure]}", ""]
         lines += _shown(paper, figure, title)
         lines += [
             f"<details><summary>Its entry under <code>figures</code>: {figure}</summary>",
@@ -50,6 +51,20 @@ def of_paper(paper: plan.Paper) -> str:
             "",
         ]
     return "\n".join([*lines, *_pages_of(paper)])
+
+
+def _headings(paper: plan.Paper) -> dict[str, str]:
+    """Return the heading of each figure: its place in the paper, or its name.
+
+    What it shows is written in the picture. Figures from one place are told apart by their names.
+    """
+    places = [*paper.sources.values()]
+    return {
+        figure: f"`{figure}`"
+        if not place
+        else pages.plain(place) + (f" (`{figure}`)" if places.count(place) > 1 else "")
+        for figure, place in paper.sources.items()
+    }
 
 
 def _label(paper: plan.Paper, figure: str) -> str:
@@ -107,7 +122,8 @@ def _shown(paper: plan.Paper, figure: str, title: str) -> list[str]:
     command = f"`snakemake {stem}.pdf`"
     caption = " ".join(pages.plain(paper.captions[figure]).split())
     if not (ROOT / f"{stem}.png").exists():
-        return [caption, "", f"*Not drawn where this page was made.* Draw it with {command}.", ""]
+        missing = f"*Not drawn where this page was made.* Draw it with {command}."
+        return [f"**{pages.plain(title)}.** {caption}", "", missing, ""]
     others = [
         f"[{version}](../../{stem}.{kind})"
         for kind, version in _VERSIONS.items()

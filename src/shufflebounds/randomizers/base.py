@@ -40,8 +40,9 @@ class Randomizer(Reporter, ABC):
     method ``from_probabilities`` may make it from other numbers, which ``PROBABILITIES`` explains.
     `shufflebounds.randomizers.registry` lists the mechanisms.
 
-    If it has a ``matrix()`` of probabilities R(x)(y), with a row for every input (or for inputs of
-    which all others are mixtures), all pairs of rows are examined (`by_matrix`).
+    If it has a ``matrix()`` of probabilities R(x)(y), with a row for every input (or for enough
+    inputs that every other row is a mixture of theirs), all pairs of rows are examined
+    (`by_matrix`).
 
     Examples
     --------
