@@ -600,6 +600,7 @@ def _view(
         ]
         if layout.quantity == "delta":
             lines = _without_smallest_deltas(lines)
+            x_limits = _limits_of_known_ratios(lines)
         quantity = Y_LABELS[layout.quantity, "none"]
         y_label, y_limits = f"{quantity} / {layout.divisor}", layout.limits
     else:
@@ -650,6 +651,13 @@ def _without_smallest_deltas(lines: Sequence[tuple[Line, Drawn]]) -> list[tuple[
         (line, replace(curve, y=np.where(is_shown, curve.y, np.nan)))
         for (line, curve), is_shown in zip(lines, is_large, strict=True)
     ]
+
+
+def _limits_of_known_ratios(lines: Sequence[tuple[Line, Drawn]]) -> Limits | None:
+    """Return where the panel of some ratios begins and ends; None if all its points have one."""
+    x, y = (np.concatenate([getattr(curve, axis) for _, curve in lines]) for axis in ("x", "y"))
+    known = x[np.isfinite(y)]
+    return (float(known.min()), float(known.max())) if 0 < known.size < x.size else None
 
 
 def _ratio_curve(curve: Drawn, divisor: CurveName, curves: Mapping[CurveName, Drawn]) -> Drawn:

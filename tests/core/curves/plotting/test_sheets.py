@@ -108,6 +108,10 @@ def test_panels_make_no_room_for_a_delta_that_nobody_asks_for():
     [view] = of_curves(frame, layout).views
     np.testing.assert_array_equal(view.lines[0][1].y, frame["delta_upper"])
     assert (view.x_limits, view.y_limits) == ((0.1, 0.2), (1e-20, 1e-3 * 10.0**0.25))
+    [[above]] = layout.panels
+    divided = replace(above, divisor=above.lines[0].curve)
+    [_, view] = of_curves(frame, replace(layout, panels=((above,), (divided,)))).views
+    assert view.x_limits == (0.1, 0.2)
     frame["delta_upper"] = [1e-25, 1e-30, 1e-40, 1e-50]
     assert of_curves(frame, layout).views[0].y_limits is None
 
