@@ -377,8 +377,12 @@ def _line_points(view: PanelView, sheet: Sheet) -> Iterator[dict[str, Any]]:
 
 
 def _value(view: PanelView, sheet: Sheet, curve: Drawn, i: int) -> str:
-    """Return what a table says of a point: the number drawn, and the enclosure behind it."""
-    quantity, number = plain(sheet.quantity), f"{curve.y[i]:.4g}"
+    """Return what a table says of a point: the number drawn, and the enclosure behind it.
+
+    A point without a number has a dash.
+    """
+    quantity = plain(sheet.quantity)
+    number = "—" if math.isnan(curve.y[i]) else f"{curve.y[i]:.4g}"
     enclosure = _enclosure(float(curve.lower[i]), float(curve.upper[i]))
     if plain(view.y_label) == quantity:
         return enclosure or number

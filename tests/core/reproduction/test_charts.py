@@ -133,6 +133,13 @@ def test_a_bound_looks_as_in_the_printed_figure():
     assert re.fullmatch(r"(M[-0-9.,L]+)+", unproven["outline"])
 
 
+def test_a_point_without_a_number_has_a_dash():
+    curve = Drawn.line(np.array([1.0, 2.0]), np.array([np.nan, 3.0]))
+    view = PanelView((), [(Line("upper", line_look("blanket")), curve)], "an error")
+    points = own_points(charts.chart(Sheet("A figure", [[view]], "n", "n", "ε")), 0, "upper")
+    assert [point["value"] for point in points] == ["—", "3"]
+
+
 def test_steps_are_those_of_the_table():
     frame = laplace(20)
     chart = charts.chart(law_sheet(frame, "A law"))

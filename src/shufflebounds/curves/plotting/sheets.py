@@ -331,8 +331,8 @@ class Sheet:
 
     @property
     def common(self) -> list[str]:
-        """What the titles of all panels share, where there are several."""
-        return _shared(self.views) if len(self.views) > 1 else []
+        """What the titles of all panels share: all parts if there is one panel."""
+        return _shared(self.views)
 
     @property
     def heading(self) -> str:
