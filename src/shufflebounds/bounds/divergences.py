@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
+from typing import cast
 
 import numpy as np
 
@@ -218,7 +219,12 @@ def _renyi_answers(
                 "no lower bound of a Rényi divergence is known of several kinds of shuffles, got "
                 f"{plan.subject.label}"
             )
-        low, high, widths = divergences.bounds(orders, goal)
+        try:
+            low, high, widths = divergences.bounds(orders, goal)
+        except WorkError as error:
+            enclosures = cast(Enclosures, error.enclosure)
+            answers += [Answer(x, shortfall=str(error)) for x in enclosures]
+            continue
         if len(divergences.parts) > 1 and not encloses_truth:
             # The bound is the sum of the upper ends, each of which is known this well.
             low = high * (1.0 - widths) * (1.0 - ROUNDING)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import overload
+from typing import cast, overload
 
 import numpy as np
 
@@ -74,8 +74,12 @@ class RoundDivergences:
         return len(self.parts) == 1 and self.parts[0][0].has_lower
 
     def bounds(self, orders: FloatArray, rtol: float) -> RenyiEnds:
-        """Return ends of the sum at orders, (O,)."""
-        rows = [(*part.bounds(orders, rtol), times) for part, times in self.parts]
+        """Return ends of the sum at orders, (O,).
+
+        If the work budget is spent, the error holds ends that follow from the largest losses.
+        """
+        with enclosed_so_far(lambda: Enclosures(np.zeros(orders.shape), self._cheap_bound(orders))):
+            rows = [(*part.bounds(orders, rtol), times) for part, times in self.parts]
         low = self.scaled([(x[0], x[3]) for x in rows], -1.0)
         low = low if self.has_lower else np.zeros(orders.shape)
         return RenyiEnds(
@@ -83,6 +87,11 @@ class RoundDivergences:
             self.scaled([(x[1], x[3]) for x in rows], 1.0),
             np.max([x[2] for x in rows], axis=0),
         )
+
+    def _cheap_bound(self, orders: FloatArray) -> FloatArray:
+        """Return upper ends at orders that follow from the largest losses."""
+        with budget(RESERVE):
+            return self.of_upper(lambda part: bound_by_largest_loss(part.largest_loss[1], orders))
 
     def of_upper(self, ask: Callable[[Renyi], FloatArray]) -> FloatArray:
         """Return the sum of upper ends that `ask` returns."""
@@ -191,18 +200,14 @@ def renyi(
     orders = np.array(checked("order", order, validation.order))
     divergences = RoundDivergences.of(plan, validation.users(n))
 
-    def enclosure_by_cheap_bound() -> Enclosure | Enclosures:
-        with budget(RESERVE):
-            high = divergences.of_upper(
-                lambda part: bound_by_largest_loss(part.largest_loss[1], orders)
-            )
-        enclosures = Enclosures(np.zeros(orders.shape), high)
+    def of_orders(enclosures: Enclosures) -> Enclosure | Enclosures:
         return enclosures if is_array_like(order) else enclosures[0]
 
-    with enclosed_so_far(enclosure_by_cheap_bound):
+    try:
         low, high, widths = divergences.bounds(orders, goal)
-    enclosures = Enclosures(np.minimum(low, high), high)
-    answer = enclosures if is_array_like(order) else enclosures[0]
+    except WorkError as error:
+        raise WorkError(str(error), of_orders(cast(Enclosures, error.enclosure))) from None
+    answer = of_orders(Enclosures(np.minimum(low, high), high))
     # The share is less than 1 where a pair has an inner and an outer end.
     is_finite = all(part.blankets.share == 1.0 for part, _ in divergences.parts)
     for i in np.flatnonzero(widths > goal) if rtol is not None or is_finite else ():

@@ -1,6 +1,8 @@
 """The command in its surroundings: how it ends without an answer, progress, and the Tab key."""
 
 import io
+import json
+import math
 import os
 import re
 import shutil
@@ -13,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from repository import ROOT
 
+from shufflebounds.bounds import divergences
 from shufflebounds.bounds.registry import BOUNDS
 from shufflebounds.cli import main, progress
 from shufflebounds.core.progress import ERASE_LINE, clear_step
@@ -165,6 +168,20 @@ def test_what_is_computed_is_shown_on_a_terminal_and_wiped_off(monkeypatch):
 
 def test_nothing_is_shown_elsewhere(monkeypatch):
     assert shown(monkeypatch, io.StringIO()) == ""
+
+
+def test_a_renyi_divergence_that_costs_too_much_is_bounded_nevertheless(monkeypatch):
+    monkeypatch.setattr(divergences, "BUDGET", 1e3)
+    # Without other users, D₂ is that of a report: log(p²/(1 − p) + (1 − p)²/p).
+    asked = ("renyi", "krr", "--k", 2, "--eps0", 2, "-n", 1, "--order", 2, "--json")
+    result = CliRunner().invoke(main, [str(x) for x in asked])
+    assert result.exit_code == 3
+    assert "would cost too much work" in result.stderr
+    best = json.loads(result.stdout)["best"]
+    p = 1.0 / (1.0 + math.exp(-2.0))
+    assert (
+        best["lower"] <= math.log(p * p / (1.0 - p) + (1.0 - p) ** 2 / p) <= best["upper"] <= 2.001
+    )
 
 
 # Completion by the Tab key, as docs/library.md switches it on, in a real bash.
