@@ -62,6 +62,8 @@ MAX_CROWDS = 30
 # Largest number of laws of other users times components for that bound: eight reports of 256-RR
 # have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
+# Largest number of pairs of inputs of a coordinate of a joint whose bound is composed. Speed only.
+MAX_PAIRS_OF_COORDINATE = 2
 # Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 40 inputs
 # and 60 outputs take about ten seconds.
 MAX_TRIPLES_SIZE = 4e6
@@ -534,6 +536,9 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
         size = sum(x.size for x in ordered if not x.kinds and x.rows is None)
         triples = sum(len(x.rows) ** 2 * x.rows.size for x in ordered if x.rows is not None)
         is_small = size <= MAX_LAW_SIZE and triples <= MAX_TRIPLES_SIZE
+        # Pairs of numbers in a joint are too many for all nodes of rounds.
+        most = max((len(pairs) for x in ordered for _, pairs in x.kinds), default=0)
+        is_small &= most <= MAX_PAIRS_OF_COORDINATE
         if ordered and len(ordered) <= MAX_CROWDS and is_small:
             # The bound for patterns of inputs that are not listed is trivial if the parts differ
             # too much.
