@@ -132,7 +132,7 @@ def _range(seconds: Sequence[float]) -> str:
 
 
 def _sums(rounds: int) -> sb.Enclosure:
-    return sb.compose(CoordinateSums(sb.OUE(4.0)).upper_rounds(N, rounds=rounds)).epsilon(DELTA)
+    return sb.epsilon(CoordinateSums(sb.OUE(4.0)), N, DELTA, rounds=rounds)
 
 
 def _training(noise: float, steps: int, epochs: int) -> sb.Enclosure:

@@ -151,7 +151,7 @@ class TwoInputs:
         """Return the laws of a crowd if every other user has one of the victim's two laws."""
         err = crowd.rel_err + 1e-14
         # The listed inputs of a crowd of many pairs are not all that there are.
-        if not crowd.is_of_one_pair or not crowd.attained:
+        if not crowd.is_of_one_pair:
             return None
         for input_ in crowd.others.values():
             if not any(
@@ -213,7 +213,17 @@ class TwoInputs:
             for n, law in ((first, self.first), (second, self.second))
         ]
         is_small = math.prod(x + y for x, y in zip(*sizes, strict=True)) <= MAX_OUTCOMES
-        return is_small and math.prod(sizes[0]) * math.prod(sizes[1]) <= MAX_PRODUCTS
+        is_small &= math.prod(sizes[0]) * math.prod(sizes[1]) <= MAX_PRODUCTS
+        size = min(math.prod(x) for x in sizes)
+        return is_small and self._err_of_others(first + second, size) < LARGEST_ERR
+
+    def _err_of_others(self, users: int, size: float) -> float:
+        """Return the relative error of the law of so many others, a sum of `size` products."""
+        users += 2
+        # Logarithms of factorials are good to a few ulps; powers have the errors of their bases.
+        rounding = 64.0 * U * users * (math.log(users) + 2.0) - 8.0 * U * math.log(SMALLEST)
+        rounding += 2.0 * users * self.err + 8.0 * U * size
+        return math.expm1(rounding) * (1.0 + 1e-9)
 
     def _with_victim(self, law: FloatArray, report: FloatArray) -> FloatArray:
         """Return the masses of all reports with the victim's, flat."""
@@ -233,17 +243,13 @@ class TwoInputs:
         size = min(x.size for x in laws)
         spend(WORK_OF_PRODUCT * float(laws[0].size) * float(laws[1].size))
         law = convolved(*laws)
-        users = first + second + 2.0
-        # Logarithms of factorials are good to a few ulps; powers have the errors of their bases.
-        rounding = 64.0 * U * users * (math.log(users) + 2.0) - 8.0 * U * math.log(SMALLEST)
-        rounding += 2.0 * users * self.err + 8.0 * U * size
         cuts = sum(
             (start > 0) + (stop < n)
             for n, x in ((first, self.first), (second, self.second))
             for start, stop in self.windows(n, x)
         )
         missing = 1.001 * cuts * math.exp(self.log_tail) + 2.0 * SMALLEST * law.size
-        err = math.expm1(rounding) * (1.0 + 1e-9)
+        err = self._err_of_others(first + second, size)
         return LawOfOthers(law, err, missing) if err < LARGEST_ERR else None
 
     def law(self, n: int, report: FloatArray) -> FloatArray:
@@ -344,12 +350,13 @@ class LargestRoot(NamedTuple):
 class Datasets:
     """Datasets of ``others`` users besides the victim, ``counts`` of whom hold the first input.
 
-    ``counts`` are the fewest and the most.
+    ``counts`` are the fewest and the most. They are divided into at most ``most_cells``.
     """
 
     laws: TwoInputs
     counts: tuple[int, int]
     others: int
+    most_cells: int = MAX_CELLS
 
     def largest(
         self, eps: FloatArray, rtol: float, floor: FloatArray | float = 0.0
@@ -371,7 +378,7 @@ class Datasets:
             For each order. Upper bounds are 1 where laws are too large.
         """
         attained, upper, first = (np.zeros((2, eps.size)) for _ in range(3))
-        cells, remaining = self._first_cells(), MAX_CELLS
+        cells, remaining = self._first_cells(), self.most_cells
         while cells:
             start, stop = cells.pop()
             lower, high = self._bounds(eps, start, stop)
@@ -404,7 +411,7 @@ class Datasets:
             0 for (P, Q), 1 for (Q, P).
         """
         attained, upper, first = 0.0, ends[0], self.counts[0]
-        cells, remaining = self._first_cells(), MAX_CELLS
+        cells, remaining = self._first_cells(), self.most_cells
         while cells:
             start, stop = cells.pop()
             outcomes = self.laws.outcomes(start, self.others - stop)

@@ -153,6 +153,10 @@ class Profile(ABC):
         """A lower bound of δ at every ε, from reports that only one input can produce."""
         return 0.0
 
+    def kinks(self) -> FloatArray:
+        """Return numbers with those ε at which the first curve has kinks, if they are few."""
+        return np.zeros(0)
+
     @abstractmethod
     def at(self, rows: Any) -> Self:
         """Return the curves of some rows, given by indices (which may repeat) or a mask."""
@@ -409,9 +413,11 @@ class Interval:
     may keep them apart. If ``is_ordered``, both consist of one direction for each order of the two
     datasets, and the order is the same in every round. Every dataset is bounded by both profiles of
     one of the ``orders``, if there are any: by the first in its own order, by the second in the
-    other one, or the other way round. The ``mixed`` profile has lower ends of further datasets,
-    which are asked where `lower` and `upper` are more than its ``least_gap`` apart. If it
-    ``has_gap``, the ends of its profiles stay apart whatever width is requested.
+    other one, or the other way round. If it ``keeps_order``, the other way round is another shuffle
+    of the same round, and ``orders`` is one pair, whose larger one is ``upper``. The ``mixed``
+    profile has lower ends of further datasets, which are asked where `lower` and `upper` are more
+    than its ``least_gap`` apart. If it ``has_gap``, the ends of its profiles stay apart whatever
+    width is requested.
     """
 
     lower: Profile
@@ -420,6 +426,7 @@ class Interval:
     is_attained: bool = True
     is_of_one_curve: bool = False
     orders: tuple[tuple[Profile, Profile], ...] = ()
+    keeps_order: bool = False
     mixed: Profile | None = None
     has_gap: bool = False
 

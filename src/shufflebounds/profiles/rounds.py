@@ -72,6 +72,8 @@ SMALLEST_SENSITIVITY = 0.1
 # Distance of a node from all nodes of another choice, as a share of its distance from those of its
 # own, beyond which both are used. The lines between nodes that are closer magnify their errors.
 APART = 0.4
+# Smallest distance of a kink from a node, as a share of the last node.
+LEAST_DISTANCE = 1e-9
 # Most choices of nodes.
 MAX_CHOICES = 4
 # Ratio of the bounds of the interval's orders from which on its upper profile is asked, too.
@@ -159,6 +161,13 @@ class RoundKind:
     def upper_parts(self) -> list[Profile]:
         """The upper profile, or the orders whose largest curve it is if they differ."""
         return list(dict.fromkeys(x for pair in self.orders for x in pair)) or [self.interval.upper]
+
+    @cached_property
+    def kinks(self) -> FloatArray:
+        """The ε > 0 at which the upper profile has kinks, if they are few; each is a node."""
+        kinks = np.concatenate([part.kinks() for part in self.upper_parts])
+        kinks = np.unique(kinks[(kinks > 0.0) & (kinks < LARGEST_EPS)])
+        return kinks[np.append(np.diff(kinks) > EQUAL * kinks[-1], True)] if kinks.size else kinks
 
     @property
     def is_symmetric(self) -> bool:
@@ -269,8 +278,9 @@ class RoundCurve:
         order = np.argsort(np.concatenate([self.nodes, nodes]))
         upper = self._add_to_pairs(nodes, rtol, level, order)
         largest = upper.max(axis=0, initial=0.0)
-        upper = upper if self.kind.interval.is_ordered else largest[None]
-        if not self.kind.interval.is_exact and nodes.size:
+        interval = self.kind.interval
+        upper = upper if interval.is_ordered else largest[None]
+        if not interval.is_exact and nodes.size:
             parts, floor = self.kind.upper_parts, np.maximum(largest, level)
             if len(parts) > 1:
                 floor = np.full(nodes.size, level)
@@ -279,8 +289,8 @@ class RoundCurve:
             upper = np.array([x.upper for x in found])
             lower = np.maximum(np.max([x.lower for x in found], axis=0), level)
             is_open = upper.max(axis=0) > CLOSE_RATIO * lower
-            if self.kind.interval.orders and is_open.any():
-                rest = self.kind.interval.upper.at(np.zeros(int(is_open.sum()), int))
+            if interval.orders and not interval.keeps_order and is_open.any():
+                rest = interval.upper.at(np.zeros(int(is_open.sum()), int))
                 caps = rest.deltas(nodes[is_open], rtol[is_open], floor=floor[is_open]).upper
                 upper[:, is_open] = np.minimum(upper[:, is_open], caps)
         self.nodes = np.concatenate([self.nodes, nodes])[order]
@@ -312,7 +322,12 @@ class RoundCurve:
         """Return those of new nodes that it needs, or with them the former ones apart from them."""
         if self.nodes.size:
             return apart_from(nodes, self.nodes)
-        return np.union1d(nodes, apart_from(self.former, nodes)) if self.former.size else nodes
+        if self.former.size:
+            nodes = np.union1d(nodes, apart_from(self.former, nodes))
+        if self.kind.kinks.size:
+            nodes = np.union1d(nodes, self.kind.kinks[self.kind.kinks < nodes[-1]])
+            nodes = nodes[np.append(True, np.diff(nodes) > LEAST_DISTANCE * nodes[-1])]
+        return nodes
 
     def copy(self) -> RoundCurve:
         """Return a copy that further nodes do not change."""
@@ -339,17 +354,17 @@ class RoundCurve:
 
     def above(self, side: int = 0) -> Losses:
         """Return losses above the upper profile, of the order `side` if rounds have the same."""
-        if self.sides == 1:
+        if self.sides == 1 and not self.kind.interval.keeps_order:
             return losses_above(self.nodes, self.largest)
         return losses_above_order(self.nodes, self.upper[side], self.upper[1 - side])
 
     def above_orders(self) -> list[Losses]:
         """Return losses above each order of each pair whose largest curve is the upper profile.
 
-        There are none if the orders do not differ, or if rounds have the same order.
+        There are none if the orders do not differ, or are not chosen.
         """
         kind = self.kind
-        if not kind.orders or kind.interval.is_ordered:
+        if not kind.orders or kind.interval.is_ordered or kind.interval.keeps_order:
             return []
         bounds: dict[Profile, FloatArray] = dict(zip(kind.upper_parts, self.upper, strict=False))
         if kind.interval.is_exact:
@@ -374,8 +389,8 @@ class RoundCurve:
         if self.exact:
             return losses_above(self.nodes, np.max([x.lower for x in self.pairs.values()], axis=0))
         if not self.kind.interval.is_exact:
-            bounds = CurveBounds(self.largest, self.largest)
-            return losses_below(self.nodes, bounds, bounds)
+            rows = self.upper[[0, -1]] if self.kind.interval.keeps_order else [self.largest] * 2
+            return losses_below(self.nodes, *(CurveBounds(row, row) for row in rows))
         pairs = list(self.pairs.values())
         largest = CurveBounds(
             np.max([x.lower for x in pairs], axis=0),

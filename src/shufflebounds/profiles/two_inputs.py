@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ import numpy as np
 from shufflebounds.core.datasets import Crowd
 from shufflebounds.core.products import FloatArray
 from shufflebounds.divergence.cohort_two_inputs import CohortOfTwoInputs
-from shufflebounds.divergence.two_inputs import Datasets, Largest, LargestRoot, TwoInputs
+from shufflebounds.divergence.two_inputs import (
+    MAX_CELLS,
+    Datasets,
+    Largest,
+    LargestRoot,
+    TwoInputs,
+)
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends, Profile, Query
 
@@ -35,6 +41,13 @@ LEAST_EPS_RTOL = 1e-4
 TAIL_SHARE = 1e-6
 # Smallest mass that is left out of the laws.
 SMALLEST_TAIL = 1e-240
+# Fewest times by which the variance of one law of two outputs must exceed that of the other for the
+# worst of many datasets to be found soon: else all of them are nearly equal. Speed only.
+LEAST_VARIANCE_RATIO = 2.0
+# Most datasets each of which may be asked.
+FEW_DATASETS = 500
+# Most kinks of a curve of a dataset that are given.
+MAX_KINKS = 300
 # Mass that is left out of the laws where it is asked how large they are.
 TYPICAL_TAIL = 1e-12
 # Most answers that are kept.
@@ -49,11 +62,16 @@ class Memory:
     """The crowd of two inputs, and what was computed of it.
 
     ``drawn`` is the size of a cohort, and the number of users from whom it is drawn; None if all
-    report.
+    report. It is asked if users share at most ``most_shared`` reports and if laws are not too large
+    with ``typical_tail``, the mass that is left out of them. It divides datasets into at most
+    ``most_cells``.
     """
 
     crowd: Crowd
     drawn: tuple[int, int] | None = None
+    most_shared: float = MAX_SHARED_REPORTS
+    typical_tail: float = TYPICAL_TAIL
+    most_cells: int = MAX_CELLS
     answers: dict[tuple, list[Largest]] = field(default_factory=dict)
     laws: dict[float, TwoInputs] = field(default_factory=dict)
 
@@ -79,7 +97,7 @@ class Memory:
 
     def is_asked(self, draws: int) -> bool:
         """Return whether users share few reports, there are two inputs, and laws are small."""
-        if draws * self._shared > MAX_SHARED_REPORTS:
+        if draws * self._shared > self.most_shared:
             return False
         laws, others = self._typical_laws, self.others(draws)
         return laws is not None and laws.are_affordable(others // 2, others - others // 2)
@@ -92,7 +110,7 @@ class Memory:
     @cached_property
     def _typical_laws(self) -> TwoInputs | None:
         """The laws by which it is asked how large they are."""
-        return self._laws(math.log(TYPICAL_TAIL))
+        return self._laws(math.log(self.typical_tail))
 
     def largest(
         self,
@@ -108,7 +126,8 @@ class Memory:
             laws = self.laws_for(float(floor.min(initial=1.0)))
             if len(self.answers) >= MAX_ANSWERS:
                 self.answers.pop(next(iter(self.answers)))
-            self.answers[key] = Datasets(laws, counts, others).largest(eps, rtol, floor)
+            datasets = Datasets(laws, counts, others, self.most_cells)
+            self.answers[key] = datasets.largest(eps, rtol, floor)
         return self.answers[key]
 
 
@@ -174,6 +193,15 @@ class LargestOfTwoInputs(Profile):
         names = np.array(texts, dtype=object)
         return Ends(lower, upper, names, np.zeros(upper.shape, dtype=bool))
 
+    def kinks(self) -> FloatArray:
+        """See `Profile`; those of the dataset in which the fewest others hold the first input."""
+        others = self.memory.others(int(self.n[0]))
+        first = self._counts(others)[0]
+        outcomes = self.memory.laws_for(1.0).outcomes(first, others - first)
+        if outcomes is None or outcomes[0].ratios.size > MAX_KINKS:
+            return np.zeros(0)
+        return np.log(np.concatenate([outcomes[i].ratios for i in self.orders]))
+
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""
         return np.asarray(np.max([x.estimates(eps) for x in self.blankets], axis=0))
@@ -189,7 +217,8 @@ class LargestOfTwoInputs(Profile):
         if not self.memory.is_asked(draws):
             return LargestRoot(0.0, math.inf, 0)
         others = self.memory.others(draws)
-        datasets = Datasets(self.memory.laws_for(delta), self._counts(others), others)
+        laws = self.memory.laws_for(delta)
+        datasets = Datasets(laws, self._counts(others), others, self.memory.most_cells)
         low, high = (min(x, self.end) for x in ends)
         return datasets.root(delta, (low, high), max(rtol, LEAST_EPS_RTOL), self.orders)
 
@@ -209,10 +238,31 @@ def memory_of_two_inputs(
     crowds: Sequence[Crowd], n: FloatArray, drawn: tuple[int, int] | None = None
 ) -> Memory | None:
     """Return the only crowd if some n users have two inputs and few shared reports, else None."""
-    if len(crowds) != 1:
+    if len(crowds) != 1 or not crowds[0].attained:
         return None
     memory = Memory(crowds[0], drawn)
     return memory if memory.is_asked(int(n.min())) else None
+
+
+@lru_cache(maxsize=4)
+def memory_of_two_laws(crowd: Crowd, draws: int) -> Memory | None:
+    """Return the memory of a crowd of two outputs, None if the worst dataset is not found soon.
+
+    No dataset need attain it.
+    """
+    variances = [float(law.prod()) for law in (crowd.a, crowd.b)]
+    is_few = draws <= FEW_DATASETS
+    if not is_few and max(variances) < LEAST_VARIANCE_RATIO * min(variances):
+        return None
+    cells = 4 * (FEW_DATASETS if is_few else MAX_CELLS)
+    memory = Memory(crowd, None, math.inf, SMALLEST_TAIL, cells)
+    return memory if memory.is_asked(draws) else None
+
+
+def largest_of_each_order(memory: Memory, n: FloatArray) -> tuple[Profile, Profile]:
+    """Return the largest D(ε) over all datasets in the order (P, Q), and in the order (Q, P)."""
+    first = _largest(memory, n, (0,))
+    return first, (first if memory.crowd.symmetric else _largest(memory, n, (1,)))
 
 
 def largest_of_two_inputs(memory: Memory, n: FloatArray) -> LargestOfTwoInputs:

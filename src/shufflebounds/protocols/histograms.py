@@ -214,26 +214,20 @@ class CoordinateSums(Subject):
             return ""
         return "The lower bound holds for three values or more: for two, set domain_size to 2."
 
-    @cached_property
-    def bits(self) -> tuple[Randomizer, Randomizer]:
-        """The bits of the coordinates x₁⁰ and x₁¹."""
-        return Bit(self.randomizer, "x0"), Bit(self.randomizer, "x1")
-
     def shuffles(self, n: int, aim: Aim = ANY_AIM) -> list[Shuffle]:
         """Return the sums of both coordinates; in both, the others hold the same value."""
-        first, second = (bit.dataset_pairs() for bit in self.bits)
+        bit = Bit(self.randomizer)
         return [
-            Shuffle(source_of(bit), n, pairs=[(name, pairs[name]) for name in second])
-            for bit, pairs in zip(self.bits, (first, second), strict=True)
+            Shuffle(source_of(bit), n, pairs=list(pairs.items()), order=order)
+            for order, pairs in enumerate((bit.dataset_pairs(), bit.dataset_pairs_of_x1()))
         ]
 
 
 @dataclass(frozen=True)
 class Bit(Randomizer):
-    """The bit of ``coordinate`` ``x0`` or ``x1``, which tells whether the value is that one."""
+    """The bit of the coordinate x₁⁰, which tells whether the value is that one."""
 
     vector: BitVectorRandomizer
-    coordinate: str
 
     @property
     def eps0(self) -> float:  # type: ignore[override]
@@ -251,8 +245,19 @@ class Bit(Randomizer):
     def dataset_pairs(self) -> dict[str, Decomposition]:
         """Return the pairs whose others hold a third value, if there is one, or x₁¹."""
         true_law, false_law = _bit_laws(self.vector)
-        a, b = (true_law, false_law) if self.coordinate == "x0" else (false_law, true_law)
-        laws = {"x1": b} if self.vector.domain_size == 2 else {"third": false_law, "x1": b}
+        return self._pairs_among(true_law, false_law, {"third": false_law, "x1": false_law})
+
+    def dataset_pairs_of_x1(self) -> dict[str, Decomposition]:
+        """Return the pairs of the same datasets for the bit of the coordinate x₁¹."""
+        true_law, false_law = _bit_laws(self.vector)
+        return self._pairs_among(false_law, true_law, {"third": false_law, "x1": true_law})
+
+    def _pairs_among(
+        self, a: FloatArray, b: FloatArray, laws: dict[str, FloatArray]
+    ) -> dict[str, Decomposition]:
+        """Return the pairs of a and b among others with the laws, if there is such a value."""
+        if self.vector.domain_size == 2:
+            laws = {"x1": laws["x1"]}
         return {name: Decomposition(a, b, c, CLOSED_FORM_ERR) for name, c in laws.items()}
 
 
@@ -264,10 +269,10 @@ def _bit_laws(vector: BitVectorRandomizer) -> tuple[FloatArray, FloatArray]:
 
 @cache
 def _bit_bounds(vector: BitVectorRandomizer) -> tuple[Decomposition, tuple[Crowd, ...]]:
-    """Return the blanket and the crowds of a bit, in both directions, for both coordinates.
+    """Return the blanket and the crowds of a bit of the coordinate x₁⁰.
 
-    They are the same objects for both coordinates, so that their curves are computed once. No
-    dataset attains both: a user who holds the value of a coordinate does not hold the other one.
+    Those of x₁¹ have the victim's inputs exchanged. No dataset attains both: a user who holds the
+    value of a coordinate does not hold the other one.
     """
     true_law, false_law = _bit_laws(vector)
     rows, c = np.stack([true_law, false_law]), np.minimum(true_law, false_law)

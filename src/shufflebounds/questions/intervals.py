@@ -29,7 +29,9 @@ from shufflebounds.profiles.repeated import Repeated, interval_of_rounds
 from shufflebounds.profiles.rounds import RoundKind
 from shufflebounds.profiles.stacked import stacked
 from shufflebounds.profiles.two_inputs import (
+    largest_of_each_order,
     largest_of_two_inputs,
+    memory_of_two_laws,
     mixed_datasets,
     orders_of_two_inputs,
 )
@@ -60,6 +62,8 @@ MAX_CROWDS = 30
 # Largest number of laws of other users times components for that bound: eight reports of 256-RR
 # have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
+# Largest number of pairs of inputs of a coordinate of a joint whose bound is composed. Speed only.
+MAX_PAIRS_OF_COORDINATE = 2
 # Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 40 inputs
 # and 60 outputs take about ten seconds.
 MAX_TRIPLES_SIZE = 4e6
@@ -320,7 +324,8 @@ def joined(shuffles: Sequence[Shuffle], ratio: float = 1.0) -> list[JoinedShuffl
     """
     by_key: dict[Hashable, list[int]] = {}
     for place, shuffle in enumerate(shuffles):
-        by_key.setdefault((shuffle.source.kin, shuffle.is_ordered), []).append(place)
+        key = shuffle.source.kin, shuffle.is_ordered, shuffle.order
+        by_key.setdefault(key, []).append(place)
     kinds = []
     for places in by_key.values():
         group: list[int] = []
@@ -375,7 +380,8 @@ def round_kinds(kinds: Sequence[JoinedShuffles], view: View) -> list[RoundKind]:
     for kind in kinds:
         family = families.get(id(kind.shuffle))
         interval = _interval_of_round(kind, view, family)
-        shared = family if family is not None and family.n.size > 1 else None
+        is_shared = family is not None and (family.n.size > 1 or kind.shuffle.order is not None)
+        shared = family if is_shared else None
         rounds.append(RoundKind.of(interval, kind.shuffle.times, most_pairs, shared))
     return rounds
 
@@ -397,7 +403,7 @@ def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
     """Return the families of kinds by the identity of their shuffles."""
     groups: list[list[Shuffle]] = []
     by_key: dict[Hashable, list[Shuffle]] = {}
-    for kind in kinds:
+    for kind in sorted(kinds, key=lambda kind: kind.shuffle.draws):
         if kind.shuffle.is_given or kind.shuffle.is_ordered:
             continue
         group = by_key.get(kind.key)
@@ -411,7 +417,7 @@ def _families(kinds: Sequence[JoinedShuffles]) -> dict[int, Family]:
         group.append(kind.shuffle)
     families = {}
     for group in groups:
-        n = np.array([float(shuffle.draws) for shuffle in group])
+        n = np.unique([float(shuffle.draws) for shuffle in group])
         suprema = affordable_suprema(group[0].source, n, share_aims=n.size > 1)
         families.update(dict.fromkeys(map(id, group), Family(n, suprema)))
     return families
@@ -429,16 +435,39 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return own if most == n else replace(own, lower=own_of_most.lower)
     if view is View.LOWER:
         return _largest_interval(pairs, most, is_selective=True)
+    suprema = None if family is None else family.suprema_for(shuffle.draws)
+    if shuffle.order is not None:
+        lower = _largest_interval(pairs, most, is_selective=True).lower
+        return _interval_of_order(shuffle, n, suprema, lower, is_best=view is View.BEST)
     memory = shuffle.source.two_inputs(n) if view is View.BEST else None
     orders = orders_of_two_inputs(memory, n) if memory else ()
-    upper = _smallest(
-        shuffle.source, n, None if family is None else family.suprema_for(shuffle.draws)
-    )
+    upper = _smallest(shuffle.source, n, suprema)
     if not pairs:
         return Interval(
             _largest_interval(shuffle.source.blankets, n).lower, upper, is_attained=False
         )
     return Interval(_largest_interval(pairs, most, is_selective=True).lower, upper, orders=orders)
+
+
+def _interval_of_order(
+    shuffle: Shuffle, n: FloatArray, suprema: Profile | None, lower: Profile, *, is_best: bool
+) -> Interval:
+    """Return what is known of one of two shuffles that are each other's mirror image."""
+    [blanket], [crowd] = shuffle.source.blankets.values(), shuffle.source.crowds
+    memory = memory_of_two_laws(crowd, shuffle.draws) if is_best else None
+    orders: Sequence[Profile]
+    if memory is not None:
+        orders = largest_of_each_order(memory, n)
+    elif suprema is None:
+        orders = [Direction(outer, n, "blanket") for _, outer in blanket.directions]
+    else:
+        # The parts are those of the crowd's own order, and with the victim's inputs exchanged.
+        orders = suprema.parts if isinstance(suprema, Max) else [suprema]
+    first, second = orders[0], orders[-1]
+    if first is second:
+        return Interval(lower, first)
+    first, second = (second, first) if shuffle.order else (first, second)
+    return Interval(lower, Max([first, second]), orders=((first, second),), keeps_order=True)
 
 
 def _interval_of_known_decompositions(kind: JoinedShuffles, view: View) -> Interval:
@@ -507,6 +536,9 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
         size = sum(x.size for x in ordered if not x.kinds and x.rows is None)
         triples = sum(len(x.rows) ** 2 * x.rows.size for x in ordered if x.rows is not None)
         is_small = size <= MAX_LAW_SIZE and triples <= MAX_TRIPLES_SIZE
+        # Pairs of numbers in a joint are too many for all nodes of rounds.
+        most = max((len(pairs) for x in ordered for _, pairs in x.kinds), default=0)
+        is_small &= most <= MAX_PAIRS_OF_COORDINATE
         if ordered and len(ordered) <= MAX_CROWDS and is_small:
             # The bound for patterns of inputs that are not listed is trivial if the parts differ
             # too much.

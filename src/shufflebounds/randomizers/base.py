@@ -254,6 +254,20 @@ class Randomizer(Reporter, ABC):
         """
         return self
 
+    def coordinate_crowds(self, coordinates: int) -> tuple[Crowd, ...]:
+        """Return crowds of all pairs of inputs in both orders, and of equal ones.
+
+        They are those of one of the ``coordinates`` of a joint report, in which it matters which
+        pair goes with which pair of another coordinate. The more coordinates, the fewer crowds. A
+        pair may be left out if a permutation of outputs maps the inputs of a listed pair, in their
+        order, and all listed inputs of others, to its own. The result is empty if no such list is
+        known.
+        """
+        crowds = self.crowds()
+        if len(crowds) != 1 or not crowds[0].symmetric or not crowds[0].is_of_one_pair:
+            return ()
+        return crowds[0], crowds[0].same_input()
+
     def for_delta(self, delta: float) -> Randomizer:
         """Return the same mechanism with bounds that are close at a δ.
 

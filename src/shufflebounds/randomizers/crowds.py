@@ -237,6 +237,25 @@ def linked_crowd(
     return None if crowd is None else replace(crowd, kinds=kinds)
 
 
+def covering_crowd(
+    crowds: Sequence[tuple[Crowd, ...]], listed: Sequence[tuple[Crowd, ...]]
+) -> Crowd | None:
+    """Return one crowd for all pairs of inputs of a joint report whose parts have several kinds.
+
+    ``crowds`` are those of each coordinate (`Randomizer.coordinate_crowds`). The first of those of
+    ``listed`` stand for all where it is estimated how large the bound is. The result is None if
+    there is no list of a coordinate, or if there are too many patterns.
+    """
+    kinds: Kinds = tuple((1, coordinate) for coordinate in crowds)
+    if not all(crowds) or not is_feasible(kinds):
+        return None
+    firsts = [coordinate[0] for coordinate in listed]
+    crowd = joint_crowd(firsts, range(len(firsts)), _MAX_COUNTED_INPUTS)
+    if crowd is None:
+        return None
+    return replace(crowd, kinds=kinds, attained=False, symmetric=True, tried=())
+
+
 def parallel_crowd(
     weights: Sequence[float], parts: Sequence[Crowd], kinds: Sequence[Hashable]
 ) -> Crowd | None:

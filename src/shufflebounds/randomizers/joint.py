@@ -43,6 +43,7 @@ from shufflebounds.randomizers.crowds import (
     combinations,
     coordinate_crowds,
     coordinate_kinds,
+    covering_crowd,
     equal_places,
     joint_crowd,
     linked_crowd,
@@ -439,8 +440,14 @@ class Joint(Composition):
         coarser = _coarser(self.parts)
         crowds = single_crowds(coarser)
         # If inputs are not alike, it matters which input of a part goes with which of another part.
-        if crowds is None or not self.is_alike:
+        if not self.is_alike:
             return ()
+        if crowds is None:
+            number = len(self.parts)
+            covering = covering_crowd(
+                *([part.coordinate_crowds(number) for part in x] for x in (self.parts, coarser))
+            )
+            return () if covering is None else (covering,)
         if pattern_count(linked_kinds(crowds, self.parts)) > _MAX_PATTERNS_OF_CROWDS:
             choices = math.prod(count + 1 for count in Counter(self.parts).values()) - 1
             linked = self._linked()

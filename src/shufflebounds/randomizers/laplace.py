@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shufflebounds.core import validation
-from shufflebounds.core.datasets import Crowd, OtherInput
+from shufflebounds.core.datasets import Crowd, OtherInput, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.documentation import shares_documentation
 from shufflebounds.core.products import FloatArray
@@ -29,9 +29,16 @@ MAX_CELLS = 100_000
 _DEFAULT_STEPS = 8
 # Largest number of steps of numbers that are rounded. Each pair of inputs costs some milliseconds.
 _MAX_STEPS = 32
-# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Other cells
-# are twice as wide as their neighbours. Width and speed only (benchmarks/mechanisms.py).
+# Width of the cells next to 0 and 1, times ε₀, in the bound for all datasets of [0, 1]. Width and
+# speed only (benchmarks/mechanisms.py).
 _CORNER_WIDTH = 0.1
+# Ratio of the widths of neighbouring cells. Width and speed only.
+_GROWTH = 2.0
+# The same for a joint report, of which all combinations of pairs of inputs are asked: for parts
+# with a small ε₀, and for others. Width and speed only.
+_GROWTH_OF_SMALL, _GROWTH_OF_LARGE = 4.0, 2.5
+# Largest ε₀ of a part that is small.
+_SMALL_EPS0 = 2.5
 # The points of a grid are multiples of this unit, so that 1 − x is exact.
 _GRID_UNIT = 2.0**-40
 # Largest ε₀ with a bound for all datasets of [0, 1]: for larger ones the points take too long.
@@ -201,7 +208,7 @@ class Laplace(_LaplaceNoise):
         if self.steps == 1:
             return ""
         if self.steps == 2:
-            when, fewer = "For several linked reports, you can claim", "1 has"
+            when, fewer = "For six or more linked reports, you can claim", "1 has"
         else:  # The more steps and the larger ε₀, the more the bound for all datasets costs.
             when = "Over several rounds, and for several linked reports, you may be able to claim"
             fewer = "1 and, for separate reports, 2 have"
@@ -241,6 +248,16 @@ class Laplace(_LaplaceNoise):
             replace(widest, a=rows[x], b=rows[y], symmetric=x + y == steps)
             for x, y in sorted(pairs, key=lambda pair: pair[0] - pair[1])
         )
+
+    def coordinate_crowds(self, coordinates: int) -> tuple[Crowd, ...]:
+        """See `Randomizer`; on the interval, the points of the grid are fewer than for `crowds`."""
+        if self.domain == "interval":
+            if self.eps0 > _MAX_GRID_EPS0:
+                return ()
+            return _interval_coordinate_crowds(self.eps0, self._cells, coordinates > 2)
+        crowds = both_directions(self.crowds())
+        equal = {crowd.a.tobytes(): crowd.same_input() for crowd in crowds}
+        return (*crowds, *equal.values())
 
     def few_crowds(self) -> tuple[Crowd, ...]:
         """Return `crowds`, but none on the interval, where no few crowds stand for all."""
@@ -435,12 +452,12 @@ class MetricLaplace(_LaplaceNoise):
         return np.exp(-self.eps0 * np.array(distances))
 
 
-def _grid(eps0: float) -> list[float]:
+def _grid(eps0: float, growth: float = _GROWTH) -> list[float]:
     """Return points from 0 to 1, symmetric to 1/2, and closer to each other at the ends."""
     left_half, width = [0.0], _CORNER_WIDTH / eps0
     while left_half[-1] + width < 0.5:
         left_half.append(round((left_half[-1] + width) / _GRID_UNIT) * _GRID_UNIT)
-        width *= 2.0
+        width *= growth
     return [*left_half, 0.5, *(1.0 - x for x in reversed(left_half))]
 
 
@@ -451,12 +468,34 @@ def _interval_crowds(eps0: float, cells: int) -> tuple[Crowd, ...]:
     Only one of two mirror images is listed.
     """
     cover = _Cover(eps0, cells, _grid(eps0))
-    last = len(cover.grid) - 1
+    return tuple(cover.crowd(*pair) for pair in _pairs_of_grid(cover.grid))
+
+
+@lru_cache(maxsize=4)
+def _interval_coordinate_crowds(eps0: float, cells: int, is_coarse: bool) -> tuple[Crowd, ...]:
+    """Return the crowds of `Randomizer.coordinate_crowds` for [0, 1].
+
+    Few points are needed for a small ε₀. A coarse grid has three.
+    """
+    growth = _GROWTH_OF_SMALL if eps0 <= _SMALL_EPS0 else _GROWTH_OF_LARGE
+    cover = _Cover(eps0, cells, [0.0, 0.5, 1.0] if is_coarse else _grid(eps0, growth))
+    crowds = both_directions(cover.crowd(*pair) for pair in _pairs_of_grid(cover.grid))
+    # Inputs of one cell that are equal are among the extremes of the cell.
+    points = [cover.crowd((i, i), (i, i)) for i in range(len(cover.grid) // 2 + 1)]
+    return (*(part for crowd in crowds for part in crowd.extremes or (crowd,)), *points)
+
+
+def _pairs_of_grid(grid: Sequence[float]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return all pairs of inputs, those furthest apart first, but one of two mirror images.
+
+    An input is a pair of numbers of points, as for `_Cover`.
+    """
+    last = len(grid) - 1
     inputs = [(i, j) for i in range(last + 1) for j in (i, i + 1) if j <= last]
     pairs = [(v, w) for v, w in itertools.combinations(inputs, 2) if sum(v + w) <= 2 * last]
     pairs += [(v, v) for v in inputs if v[0] < v[1] and sum(v) <= last]
     pairs.sort(key=lambda pair: sum(pair[0]) - sum(pair[1]))
-    return tuple(cover.crowd(*pair) for pair in pairs)
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -478,6 +517,8 @@ class _Cover:
 
     def crowd(self, v: tuple[int, int], w: tuple[int, int]) -> Crowd:
         """Return the crowd of the victim's inputs v and w."""
+        if v == w and v[0] == v[1]:
+            return replace(self._crowd(v, w, (0.0, 0.0)), symmetric=True)
         if v != w:
             mirror = sum(v + w) == 2 * (len(self.grid) - 1) and all(
                 x + y == 1.0 for x, y in zip(self.grid, reversed(self.grid), strict=True)

@@ -237,6 +237,10 @@ class Shuffle(NamedTuple):
     ``pairs`` are the pairs of datasets, by default those of the source. If a round has several
     shuffles, the pairs of the same place in all of them belong to the same two datasets; the last
     one stands for those that are missing.
+
+    If a round has two shuffles of one source that are each other's mirror image, their ``order`` is
+    0 and 1: one has the inputs (a, b) of the source if and only if the other one has (b, a). The
+    order of any other shuffle is None.
     """
 
     source: Source
@@ -245,6 +249,7 @@ class Shuffle(NamedTuple):
     lower_draws: int | None = None
     is_ordered: bool = False
     pairs: Sequence[tuple[str, Decomposition]] | None = None
+    order: int | None = None
 
     @property
     def rank(self) -> int:

@@ -96,6 +96,18 @@ def test_sums_of_all_numbers_of_holders_lie_below_theorem_a(randomizer):
         assert worst <= upper
 
 
+@pytest.mark.parametrize(("randomizer", "n"), [(sb.OUE(7.0), 30), (sb.OUE(3.0), 25)], ids=str)
+def test_few_sums_of_oue_are_nearly_those_of_the_worst_dataset(randomizer, n):
+    """The bound for all datasets, and the larger order of both sums, are up to 3 times as large."""
+    composed = sb.compose([(CoordinateSums(randomizer), n, 1)])
+    for exp_eps in (Fraction(1), Fraction(2)):
+        worst = max(
+            float(divergence(randomizer, n, held0, held1, exp_eps))
+            for held0, held1 in ((0, 0), (0, 1), (1, 0), (1, 1), (0, n - 1))
+        )
+        assert worst <= composed.delta(math.log(exp_eps)).upper <= 1.02 * worst
+
+
 @pytest.mark.parametrize(("randomizer", "times"), [(sb.RAPPOR(10.0), 1), (sb.RAPPOR(10.0), 5)])
 def test_rappor_is_known_to_a_thousandth(randomizer, times):
     """The exact ε of all others at x₁¹, of 50-digit sums: 0.297408 and 0.6685."""

@@ -246,7 +246,7 @@ def test_mistakes_are_told_in_a_sentence(given, message):
     ("steps", "note"),
     [
         (1, ""),
-        (2, "For several linked reports"),
+        (2, "For six or more linked reports"),
         (3, "Over several rounds"),
         (None, "Over several"),
     ],
@@ -258,7 +258,7 @@ def test_a_caveat_is_about_the_steps_that_are_asked_for(steps, note):
     assert bool(R.caveat) == bool(note)
     assert f"with steps {R.steps}; steps 1 " in R.caveat or not note
     assert is_tried(R) == (R.steps <= 3)
-    assert is_tried(sb.Joint([R] * 2)) == (R.steps == 1)
+    assert is_tried(sb.Joint([R] * 6)) == (R.steps == 1)
 
 
 def is_tried(randomizer):
