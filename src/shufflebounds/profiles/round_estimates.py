@@ -7,11 +7,14 @@ little noise, those are off by orders of magnitude, and rough enclosures at few 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
+from shufflebounds.core.enclosure import WorkError
 from shufflebounds.core.products import FloatArray
+from shufflebounds.core.work import RESERVE, budget
 from shufflebounds.profiles.direction import Direction
 from shufflebounds.profiles.profile import Ends, Max, Profile
 from shufflebounds.profiles.root_search import LARGEST_EPS
@@ -79,9 +82,11 @@ def estimated_curve(profile: Profile, reach: Reach) -> Points:
 
     There are two or more.
     """
-    return (
-        _enclosed_curve(profile, reach) if profile.has_rough_estimates else _saddle_curve(profile)
-    )
+    if profile.has_rough_estimates:
+        # Where engines enclose δ badly, saddlepoint estimates are all there is.
+        with suppress(WorkError), budget(RESERVE):
+            return _enclosed_curve(profile, reach)
+    return _saddle_curve(profile)
 
 
 def _saddle_curve(profile: Profile) -> Points:

@@ -50,9 +50,10 @@ NODE_SHARE = 0.75
 # Share of the requested width for what is beyond the last node. The widths of the enclosures at the
 # nodes have the same share.
 SMALL_SHARE = 0.05
-# The same for the widths of the enclosures at the nodes if bounds of a round are in cells. Those
-# stay apart anyway, and finer enclosures would take several times as long.
-CELLS_SHARE = 0.5
+# Shares of the requested width for the distances of the nodes, and for the widths of the enclosures
+# there, if bounds of a round are in cells: these stay apart anyway, and finer enclosures would take
+# several times as long.
+SHARES_IN_CELLS = (0.3, 0.5)
 # Largest distance of a node from the last one, as a share of its ε.
 LARGEST_GROWTH = 0.2
 # Largest fall of log δ from a node to the next: lines below a curve must not fall below 0.
@@ -492,8 +493,8 @@ class Rounds:
                 )
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
         are_in_cells = all(kind.is_in_cells for kind in self.kinds)
-        share = CELLS_SHARE if are_in_cells else SMALL_SHARE
-        nodes, rtols, levels = NodePlan.of(points, times, target, share)
+        shares = SHARES_IN_CELLS if are_in_cells else (NODE_SHARE, SMALL_SHARE)
+        nodes, rtols, levels = NodePlan.of(points, times, target, shares)
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
@@ -649,11 +650,12 @@ class NodePlan(NamedTuple):
         points: Sequence[Points],
         times: Sequence[int],
         target: RoundQuestion,
-        enclosure_share: float = SMALL_SHARE,
+        shares: tuple[float, float] = (NODE_SHARE, SMALL_SHARE),
     ) -> NodePlan:
         """Return the fewest nodes for a target, given estimates of the curves.
 
-        The enclosures at the nodes may take a share of the requested width.
+        `shares` of the requested width are left to the distances of the nodes and to the
+        enclosures there.
 
         With a density q of tilted losses at L, nodes at distances w lower or raise log δ by
         θ(θ + 1) Σ T ∫ q w² times a number. The fewest nodes with a given sum have w ~ (Tq)^{−1/3}.
@@ -665,7 +667,7 @@ class NodePlan(NamedTuple):
         densities = [_densities(law, n, theta) for law, n in zip(laws, times, strict=True)]
         roots = [(edges, np.cbrt(density)) for edges, density in densities]
         total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
-        budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
+        budget = shares[0] * width / (CELL_VARIANCE * theta * (theta + 1.0))
         rates = [root * math.sqrt(total_root / budget) for _, root in roots]
         is_delta = target.quantity is Quantity.DELTA
         delta = math.exp(min(tilt.log_delta, 0.0)) if is_delta else target.at
@@ -679,7 +681,7 @@ class NodePlan(NamedTuple):
             _influences(curve, places, theta, n, law)
             for curve, places, n, law in zip(points, nodes, times, laws, strict=True)
         ]
-        share = 0.5 * enclosure_share * width
+        share = 0.5 * shares[1] * width
         sum_of_influences = sum(float(x.sum()) for x in influences)
         count = sum(x.size for x in nodes)
         rtols = [
