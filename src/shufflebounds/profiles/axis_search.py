@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from shufflebounds.core.enclosure import Enclosure
 from shufflebounds.divergence.law import log
@@ -48,7 +49,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class SearchAxis(ABC):
-    """An axis between its least and its most private point, searched to a width of ``rtol``."""
+    """An axis between its least and its most private point, searched to a width of ``rtol``.
+
+    ``slope`` is about how fast margins grow along the scale.
+    """
+
+    slope: ClassVar[float] = 1.0
 
     least_private: float
     most_private: float
@@ -183,7 +189,7 @@ class AxisSearch:
         self._last: tuple[float, Comparison] | None = None
         # The last point and the estimated root, on the scale; a root of NaN asks for the middle.
         self._y = self._root = math.nan
-        self._slope = 1.0
+        self._slope = axis.slope
         # The smallest distance from the root, on the scale, at which comparisons tell the side.
         self._blur = 0.0
         self._slow_steps = 0

@@ -25,6 +25,8 @@ from shufflebounds.profiles.profile import COARSE_RTOL, Ends, Interval, Max, Pro
 from shufflebounds.profiles.root_search import LARGEST_EPS, Probe, Search
 from shufflebounds.profiles.starts import starts
 
+# Doubt of the saddlepoint estimate of δ(0) beyond which estimates say nothing: few draws matter.
+LARGEST_DOUBT = 10.0
 # Share of the requested relative width for each of an inner and an outer decomposition. Both
 # together add at most half of that width to the gap between the two.
 GAP_SHARE = 0.25
@@ -68,6 +70,13 @@ class Direction(Profile):
     def at(self, rows: Any) -> Direction:
         """See `Profile`."""
         return replace(self, n=self.n[rows])
+
+    @cached_property
+    def has_rough_estimates(self) -> bool:
+        """See `Profile`: if few draws matter at ε = 0, as in an epoch with little noise."""
+        estimate = log_estimate(self.decomposition, 0.0, float(self.n[0]))
+        is_rough = float(estimate.doubt) > LARGEST_DOUBT and float(self.n[0]) > 1.0
+        return is_rough and self.few_outcomes() is None
 
     def few_outcomes(self) -> RankedOutcomes | None:
         """Return the outcomes for the first number of users, if they are few."""

@@ -157,6 +157,11 @@ class Profile(ABC):
         """Return numbers with those ε at which the first curve has kinks, if they are few."""
         return np.zeros(0)
 
+    @property
+    def has_rough_estimates(self) -> bool:
+        """Whether `estimates` may be off by orders of magnitude where δ can be enclosed quickly."""
+        return False
+
     @abstractmethod
     def at(self, rows: Any) -> Self:
         """Return the curves of some rows, given by indices (which may repeat) or a mask."""
@@ -260,6 +265,11 @@ class Max(Several):
     def limit(self) -> float:
         """See `Profile`."""
         return max(part.limit for part in self.parts)
+
+    @property
+    def has_rough_estimates(self) -> bool:
+        """See `Profile`."""
+        return any(part.has_rough_estimates for part in self.parts)
 
     def estimates(self, eps: FloatArray) -> FloatArray:
         """See `Profile`."""

@@ -35,6 +35,8 @@ from shufflebounds.profiles.rounds import RoundKind, RoundQuestion, Rounds, Sums
 ROUGH_RTOL = 0.1
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
+# Share of the requested width that nodes aim at if bounds of a round are in cells, which add to it.
+SHARE_IN_CELLS = 0.7
 # Relative width to which the ends of single rounds are computed when the work budget is spent.
 SINGLE_RTOL = 1e-4
 # Number of δ for which the losses of a whole curve have nodes.
@@ -171,7 +173,7 @@ class Repeated:
             yield answer
             reach = self._reach(question._replace(rtol=aim), sums, answer)
             moved = max(before.upper - answer.upper, answer.lower - before.lower)
-            if previous < math.inf and sums.have_gap and moved <= aim * answer.upper:
+            if previous < math.inf and self.rounds.have_gap and moved <= aim * answer.upper:
                 # Much finer nodes have hardly moved the ends.
                 reach = answer.lower, answer.upper
             if not self.is_strict and _is_close(answer, reach, aim):
@@ -182,6 +184,8 @@ class Repeated:
 
     def _aim(self, rtol: float) -> float:
         """Return the relative width that nodes aim at, and at which an end is that of theory."""
+        if self.is_strict and any(kind.is_in_cells for kind in self.kinds):
+            return SHARE_IN_CELLS * rtol
         if self.is_strict or all(kind.interval.is_exact for kind in self.kinds):
             return rtol
         # No width is promised. Many kinds share the work.
@@ -194,7 +198,7 @@ class Repeated:
 
         They are estimates: no bound rests on them.
         """
-        if not sums.have_gap:
+        if not self.rounds.have_gap:
             return math.inf, 0.0
         below = sums.floor()
         floor = question.end(below, -1.0) if below else 0.0

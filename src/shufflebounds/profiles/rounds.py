@@ -33,8 +33,14 @@ from shufflebounds.profiles.losses import (
     losses_of,
 )
 from shufflebounds.profiles.one_order import losses_above_order
-from shufflebounds.profiles.profile import Ends, Interval, Max, Profile, Quantity
+from shufflebounds.profiles.profile import Interval, Max, Profile, Quantity
 from shufflebounds.profiles.root_search import LARGEST_EPS
+from shufflebounds.profiles.round_estimates import (
+    Points,
+    Reach,
+    enclosures_at,
+    estimated_curve,
+)
 
 # Variance that nodes at distance w add to a loss above a curve and take from one below it, together
 # and in units of w², for a loss that is spread evenly over the cells (docs/proofs/composition.md).
@@ -44,29 +50,24 @@ NODE_SHARE = 0.75
 # Share of the requested width for what is beyond the last node. The widths of the enclosures at the
 # nodes have the same share.
 SMALL_SHARE = 0.05
+# Shares of the requested width for the distances of the nodes, and for the widths of the enclosures
+# there, if bounds of a round are in cells: these stay apart anyway, and finer enclosures would take
+# several times as long.
+SHARES_IN_CELLS = (0.3, 0.5)
 # Largest distance of a node from the last one, as a share of its ε.
 LARGEST_GROWTH = 0.2
 # Largest fall of log δ from a node to the next: lines below a curve must not fall below 0.
 LARGEST_FALL = 0.8
-# Largest distance of an estimate from the last one, as a share of its ε. The estimates choose the
-# nodes.
-ROUGH_GROWTH = 0.12
-# Number of estimates that are computed at once.
-ROUGH_BLOCK = 48
 # Most kinks of a curve with which all of them become nodes.
 MAX_KINKS = 1000
 # Most nodes of a kind.
 MAX_NODES = 4000
-# Smallest distance of the first estimates.
-SMALLEST_STEP = 1e-12
-# Logarithm of δ below which estimates end.
-SMALLEST_LOG = -690.0
 # Largest relative width of δ to aim at in a node.
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
-# The same for rounds with one order, such as epochs of training, where theory leaves no gap.
-ORDERED_REFINEMENT = 0.5
+# The same where theory leaves no gap, as for epochs of training.
+FINE_REFINEMENT = 0.5
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
 # Distance of a node from all nodes of another choice, as a share of its distance from those of its
@@ -105,6 +106,13 @@ class RoundQuestion(NamedTuple):
             return self.rtol
         return self.rtol * max(tilt.theta * tilt.eps, SMALLEST_SENSITIVITY)
 
+    def reach(self, times: int) -> Reach:
+        """Return where δ of one of so many rounds is negligible."""
+        share = SMALL_SHARE * min(self.rtol, 1.0) / times
+        if self.quantity is Quantity.EPSILON:
+            return Reach(share * self.at)
+        return Reach(1e-290, self.at, share)
+
     def end(self, loss_sum: LossSum | ChosenOrders, side: float) -> float:
         """Return the answer for a sum of losses, rounded up if `side` is 1, down if it is −1."""
         if self.quantity is Quantity.EPSILON:
@@ -113,8 +121,6 @@ class RoundQuestion(NamedTuple):
         return min(enclosure.upper if side > 0.0 else enclosure.lower, 1.0)
 
 
-# ε that ascend from 0, and δ there.
-Points = tuple[FloatArray, FloatArray]
 # The two orders of a pair of datasets, of which the first is that of P and Q.
 Orders = tuple[Direction, Direction]
 
@@ -158,6 +164,11 @@ class RoundKind:
         return pairs if is_asymmetric and len(pairs) <= MAX_CHOSEN_PAIRS else ()
 
     @property
+    def is_in_cells(self) -> bool:
+        """Whether both profiles are about one curve, and stay apart because of cells."""
+        return self.interval.is_of_one_curve and not self.interval.is_exact
+
+    @property
     def upper_parts(self) -> list[Profile]:
         """The upper profile, or the orders whose largest curve it is if they differ."""
         return list(dict.fromkeys(x for pair in self.orders for x in pair)) or [self.interval.upper]
@@ -193,19 +204,6 @@ def is_largest_of_pairs(profile: Profile) -> bool:
     return isinstance(profile, Direction)
 
 
-def enclosures_at(
-    direction: Direction, eps: FloatArray, rtol: float | FloatArray, level: float
-) -> Ends:
-    """Return ends of δ at several ε, by enumeration if outcomes are few."""
-    ranked = direction.few_outcomes()
-    if ranked is None:
-        return direction.at(np.zeros(eps.size, int)).deltas(eps, rtol, floor=level)
-    enclosures = [ranked.divergence(x) for x in eps.tolist()]
-    lower, upper = (np.array([getattr(x, end) for x in enclosures]) for end in ("lower", "upper"))
-    is_zero = eps >= direction.end
-    return Ends.of(np.where(is_zero, 0.0, lower), np.where(is_zero, 0.0, upper), direction.name)
-
-
 def kinks_of(direction: Direction) -> FloatArray | None:
     """Return the ε > 0 at which a curve has kinks, and its end, if its outcomes are few."""
     ranked = direction.few_outcomes()
@@ -217,17 +215,6 @@ def kinks_of(direction: Direction) -> FloatArray | None:
     last = kinks.max(initial=0.0) + 16.0 * ranked.err + 1e-13
     kinks = np.append(kinks[kinks < last], last)
     return kinks if last < LARGEST_EPS else None
-
-
-def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
-    """Return estimates of log δ at several ε; they bound nothing."""
-    if isinstance(profile, Max):
-        return np.asarray(np.max([log_estimates(part, eps) for part in profile.parts], axis=0))
-    # D of a single report is a sum over its outcomes, and nothing like its estimate.
-    if isinstance(profile, Direction) and (profile.n[0] == 1 or profile.few_outcomes()):
-        with np.errstate(divide="ignore"):
-            return np.log(enclosures_at(profile, eps, 1.0, 0.0).upper)
-    return profile.at(np.zeros(eps.size, int)).estimates(eps)
 
 
 @dataclass(eq=False)
@@ -433,6 +420,18 @@ class Rounds:
         """Whether every round has one pair of datasets whose two orders are the same."""
         return all(kind.is_symmetric for kind in self.kinds)
 
+    @property
+    def have_gap(self) -> bool:
+        """Whether theory may leave a gap between both ends, however many nodes there are.
+
+        Rounds of the same order have none, and those of one pair of datasets that is symmetric.
+        """
+        if any(kind.interval.is_ordered for kind in self.kinds):
+            return False
+        return not all(
+            x.interval.is_of_one_curve and len(x.pairs) == 1 and x.is_symmetric for x in self.kinds
+        )
+
     def orders(self) -> list[list[Orders]]:
         """Return lists of the orders of one pair of datasets in each kind of round.
 
@@ -471,8 +470,7 @@ class Rounds:
             yield self.latest
             if self.latest.are_exact:
                 return
-        is_ordered = any(kind.interval.is_ordered for kind in self.kinds)
-        factor = ORDERED_REFINEMENT if is_ordered else REFINEMENT
+        factor = REFINEMENT if self.have_gap else FINE_REFINEMENT
         for choice in range(MAX_CHOICES):
             if choice > 0:
                 # Coarse enclosures would spoil the tents of finer ones next to them.
@@ -502,12 +500,16 @@ class Rounds:
         for i, curve in enumerate(self.curves):
             families.setdefault(curve.kind.family or i, []).append(curve)
         groups = list(families.values())
-        for curve, *_ in groups:
-            if not curve.nodes.size and not curve.estimates[0].size:
-                curve.estimates = estimated_curve(curve.kind.interval.upper)
-        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
         times = [sum(x.kind.times for x in group) for group in groups]
-        nodes, rtols, levels = NodePlan.of(points, times, target)
+        for (curve, *_), number in zip(groups, times, strict=True):
+            if not curve.nodes.size and not curve.estimates[0].size:
+                curve.estimates = estimated_curve(
+                    curve.kind.interval.upper, target.reach(number * len(groups))
+                )
+        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
+        are_in_cells = all(kind.is_in_cells for kind in self.kinds)
+        shares = SHARES_IN_CELLS if are_in_cells else (NODE_SHARE, SMALL_SHARE)
+        nodes, rtols, levels = NodePlan.of(points, times, target, shares)
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
             if not curve.exact:
@@ -530,17 +532,6 @@ class Sums:
     def are_exact(self) -> bool:
         """Whether all losses are those of the outcomes themselves."""
         return all(curve.exact for curve in self.curves)
-
-    @property
-    def have_gap(self) -> bool:
-        """Whether theory may leave a gap between `lower` and `upper`, however many nodes there are.
-
-        Rounds of the same order have none.
-        """
-        kinds = self.rounds.kinds
-        if any(kind.interval.is_ordered for kind in kinds):
-            return False
-        return not all(x.interval.is_exact and len(x.pairs) == 1 and x.is_symmetric for x in kinds)
 
     @cached_property
     def _above(self) -> list[list[Losses]]:
@@ -662,29 +653,6 @@ def apart_from(nodes: FloatArray, others: FloatArray) -> FloatArray:
     return nodes[distance > APART * gap]
 
 
-def estimated_curve(profile: Profile) -> Points:
-    """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there.
-
-    There are two or more.
-    """
-    end = min(profile.end, LARGEST_EPS)
-    logs = log_estimates(profile, np.zeros(1))
-    # Four points for each standard deviation of a normal loss.
-    step = max(0.6 * min(float(np.exp(np.minimum(logs[0], 0.0))), 1.0), SMALLEST_STEP)
-    eps = np.zeros(1)
-    while eps[-1] < end and (eps.size == 1 or logs[-1] > SMALLEST_LOG):
-        block = [float(eps[-1])]
-        for _ in range(ROUGH_BLOCK):
-            block.append(block[-1] + max(step, ROUGH_GROWTH * block[-1]))
-        new_eps = np.unique(np.minimum(np.array(block[1:]), end))
-        logs = np.append(logs, log_estimates(profile, new_eps))
-        eps = np.append(eps, new_eps)
-    logs = np.where(np.isnan(logs) | (eps >= profile.end), -np.inf, np.minimum(logs, 0.0))
-    heights = np.exp(np.minimum.accumulate(logs))
-    last = int(np.argmax(logs <= SMALLEST_LOG)) or eps.size - 1
-    return eps[: last + 1], heights[: last + 1]
-
-
 class NodePlan(NamedTuple):
     """Nodes for each kind, the relative widths to aim at there, and the δ beyond the last."""
 
@@ -693,8 +661,16 @@ class NodePlan(NamedTuple):
     levels: list[float]
 
     @staticmethod
-    def of(points: Sequence[Points], times: Sequence[int], target: RoundQuestion) -> NodePlan:
+    def of(
+        points: Sequence[Points],
+        times: Sequence[int],
+        target: RoundQuestion,
+        shares: tuple[float, float] = (NODE_SHARE, SMALL_SHARE),
+    ) -> NodePlan:
         """Return the fewest nodes for a target, given estimates of the curves.
+
+        `shares` of the requested width are left to the distances of the nodes and to the
+        enclosures there.
 
         With a density q of tilted losses at L, nodes at distances w lower or raise log δ by
         θ(θ + 1) Σ T ∫ q w² times a number. The fewest nodes with a given sum have w ~ (Tq)^{−1/3}.
@@ -706,7 +682,7 @@ class NodePlan(NamedTuple):
         densities = [_densities(law, n, theta) for law, n in zip(laws, times, strict=True)]
         roots = [(edges, np.cbrt(density)) for edges, density in densities]
         total_root = sum(float(root @ np.diff(edges)) for edges, root in roots)
-        budget = NODE_SHARE * width / (CELL_VARIANCE * theta * (theta + 1.0))
+        budget = shares[0] * width / (CELL_VARIANCE * theta * (theta + 1.0))
         rates = [root * math.sqrt(total_root / budget) for _, root in roots]
         is_delta = target.quantity is Quantity.DELTA
         delta = math.exp(min(tilt.log_delta, 0.0)) if is_delta else target.at
@@ -720,7 +696,7 @@ class NodePlan(NamedTuple):
             _influences(curve, places, theta, n, law)
             for curve, places, n, law in zip(points, nodes, times, laws, strict=True)
         ]
-        share = 0.5 * SMALL_SHARE * width
+        share = 0.5 * shares[1] * width
         sum_of_influences = sum(float(x.sum()) for x in influences)
         count = sum(x.size for x in nodes)
         rtols = [

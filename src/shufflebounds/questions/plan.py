@@ -28,7 +28,8 @@ DEFAULT_ROUNDS_RTOL = 1e-3
 DEFAULT_ROUNDS_DELTA_RTOL = 0.05
 # Relative widths of ε and of δ, of one round and of several, if δ of a round takes long.
 CELLS_RTOLS = {Quantity.EPSILON: (1e-3, 1e-2), Quantity.DELTA: (2e-2, 0.1)}
-# Share of the requested width that is left to the numerical error for the ends that cells give.
+# Share of the requested width of one round that is left to the numerical error for the ends that
+# cells give.
 NUMERICAL_SHARE = 0.7
 # Most choices of cells for one answer.
 MAX_CHOICES = 4
@@ -257,8 +258,10 @@ class Plan:
         A single choice may be wider than the one before, where a kink lies within a cell.
         """
         most = self.subject.most_cells(self.rounds)
+        # The losses of several rounds leave room for cells themselves.
+        share = NUMERICAL_SHARE if self.subject.total(self.rounds) == 1 else 1.0
         for _ in range(MAX_CHOICES):
-            enclosure = self._once(quantity, at, n, aim, max(NUMERICAL_SHARE * goal, 1e-9))
+            enclosure = self._once(quantity, at, n, aim, max(share * goal, 1e-9))
             yield enclosure
             if aim.cells >= most:
                 break

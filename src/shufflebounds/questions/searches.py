@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ DELTA_RTOLS = (1e-4, 1e-6, 1e-8, 1e-9)
 # only.
 ROUNDS_RTOLS = (0.1, 0.01, 1e-3)
 # Relative widths of ε in cells that are tried, for one round and for several. Smaller ones of
-# several rounds take minutes.
+# several rounds take far longer.
 CELLS_RTOLS = ((0.1, 0.025, 6e-3, 1.5e-3, 1e-4), (0.1, 0.025, 8e-3))
 # Relative width of ε of several rounds by the bound for all datasets.
 ALL_DATASETS_RTOL = 0.01
@@ -547,7 +547,9 @@ def rounds_question(subject: Subject, target: Target, n: int) -> InverseQuestion
 
 @dataclass(frozen=True)
 class NoiseAxis(LossAxis):
-    """Noise multipliers as an axis: privacy grows with them."""
+    """Noise multipliers as an axis: privacy grows fast with them where there is little noise."""
+
+    slope: ClassVar[float] = 2.0
 
     def enclosure(self, unsafe_end: float | None, safe_end: float | None) -> Enclosure:
         """Enclose the smallest noise that meets the target."""

@@ -586,3 +586,30 @@ def test_exported_epochs_compose_with_other_events():
 def test_renyi_divergences_are_refused(ask):
     with pytest.raises(ValueError, match=r"infinite|made for one delta"):
         ask(sb.RandomAllocation(1.0))
+
+
+@pytest.mark.parametrize("sigma", [2.0, 3.0])
+def test_ten_epochs_of_two_steps_with_a_replacement(sigma):
+    # The ratio of the densities is a constant over a product of two independent factors.
+    scheme = sb.RandomAllocation(sigma, neighbours="replace")
+    enclosure = sb.epsilon(scheme, n=2, delta=1e-6, rounds=10)
+    noise = sigma / math.sqrt(20.0)
+    assert gaussian_delta(noise, enclosure.upper) <= 1e-6 <= gaussian_delta(noise, enclosure.lower)
+    assert enclosure.relative_width <= 0.01
+
+
+def test_ten_epochs_with_a_replacement_by_simulation():
+    rng, steps, epochs, size = np.random.default_rng(3), 100, 10, 50_000
+    scheme = sb.RandomAllocation(1.0, neighbours="replace")
+    assert sb.epsilon(scheme, n=steps, delta=1e-6, rounds=epochs).relative_width <= 0.01
+    losses = np.zeros((epochs, size))
+    for epoch, block in np.ndindex(epochs, 5):
+        z = rng.standard_normal((steps, size // 5))
+        z[0] += 1.0
+        part = slice(block * size // 5, (block + 1) * size // 5)
+        losses[epoch, part] = np.log(np.exp(z).sum(axis=0) / np.exp(-z).sum(axis=0))
+    eps = 1.5
+    samples = np.maximum(-np.expm1(eps - losses.sum(axis=0)), 0.0)
+    delta = sb.delta(scheme, eps=eps, n=steps, rounds=epochs)
+    err = 5.0 * float(samples.std()) / math.sqrt(size)
+    assert delta.lower - err <= float(samples.mean()) <= delta.upper + err
