@@ -1,10 +1,10 @@
 """An upper bound of D over all datasets and all pairs of inputs of a matrix without symmetries.
 
-Nearly all pairs of inputs are far below the worst one. They are dismissed by two bounds that are
-quick to compute for many pairs and larger than that of `divergence.supremum`: the *simple* bound
-has one exponential for each output, and the *close* bound the variances of tilted laws. What is
-left is asked one pair at a time, if they are few. Proof:
-docs/proofs/closing-the-gap.md, section 8.
+Nearly all pairs of inputs are far below the worst one. They are dismissed by bounds that are larger
+than that of `divergence.supremum`. Two are quick to compute for many pairs: the *simple* bound has
+one exponential for each output, and that of *spreads* has the variances of tilted laws. The *close*
+bound of a pair has the moduli themselves where they matter. What is left is asked one pair at a
+time, if they are few. Proof: docs/proofs/closing-the-gap.md, section 8.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shufflebounds.core.products import FloatArray, U
 from shufflebounds.core.work import spend
@@ -27,13 +28,20 @@ NEARLY_EQUAL = 1e-3
 _MAX_CLOSE_BOUNDS = 300
 MAX_ASKED_PAIRS = 16
 # Tilts that are tried, in units of the best one for normal values.
-_TILTS = 2.0 ** np.linspace(-3.0, 1.0, 13)
-# Standard deviation of the smoothing, times θ. It costs half a per cent of D.
-_SMOOTHING = 0.1
+_TILTS = 2.0 ** np.linspace(-3.0, 1.0, 9)
+# Standard deviation of the smoothing, times θ. It costs a fifth of a per cent of D.
+_SMOOTHING = 0.06
 # Largest modulus of η t: modes beyond have a weight of e^{−21}.
 _LAST_MODE = 6.5
 # Largest number of modes times inputs or outputs: 70 MB.
 _MAX_MODES = 2**22
+# Most modes of each pair for bounds by spreads. They are bounded one by one at first, and then in
+# ranges whose ends have this ratio.
+_MAX_SPREAD_MODES = 2**13
+_SINGLE_MODES = 24
+_RANGE_RATIO = 1.15
+# Share of the bound of the first pair below which no other pair needs a closer bound.
+_PROMISING_SHARE = 0.7
 # Largest relative error of a sum of at most 2²⁰ positive terms and of its terms.
 _SUM_ERR = 1e-9
 # Bound of the relative rounding of a few operations.
@@ -61,16 +69,24 @@ def supremum_of_rows(
     if screen.n == 1:
         return screen.unhidden()
     uppers = screen.simple_bounds()
-    # The pair that is asked first should be the worst one, so that it dismisses the others.
-    screen.refine(uppers, enough, MAX_ASKED_PAIRS)
     first = pairs_above(uppers, -1.0)[0]
-    uppers[first] = min(uppers[first], bound(*first))
-    if uppers[first] > hopeless:
-        return 1.0
-    negligible = max(uppers[first] * (1.0 + rtol), enough)
-    screen.refine(uppers, negligible)
-    for pair in pairs_above(uppers, negligible)[:MAX_ASKED_PAIRS]:
+    uppers[first] = min(uppers[first], screen.close_bound(*first, enough))
+    screen.spread(uppers, max(enough, _PROMISING_SHARE * float(uppers[first])))
+    closed, asked = np.zeros(uppers.shape, bool), np.zeros(uppers.shape, bool)
+    limit = enough
+    while closed.sum() < _MAX_CLOSE_BOUNDS and asked.sum() < MAX_ASKED_PAIRS:
+        pair = divmod(int(np.argmax(uppers)), len(uppers))
+        if uppers[pair] <= limit or asked[pair]:
+            break
+        if not closed[pair]:
+            uppers[pair] = min(uppers[pair], screen.close_bound(*pair, limit))
+            closed[pair] = True
+            continue
         uppers[pair] = min(uppers[pair], bound(*pair))
+        if not asked.any() and uppers[pair] > hopeless:
+            return 1.0
+        asked[pair] = True
+        limit = max(limit, float(uppers[pair]) * (1.0 + rtol))
     return min(float(uppers.max()), 1.0)
 
 
@@ -111,12 +127,22 @@ class Screen:
         np.fill_diagonal(bounds, 0.0)
         return np.where(np.isnan(bounds), math.inf, bounds)
 
+    def spread(self, uppers: FloatArray, enough: float) -> None:
+        """Put bounds by variances of tilted laws into the `uppers` above `enough`."""
+        for x0 in range(len(uppers)):
+            places = np.flatnonzero(uppers[x0] > enough)
+            if places.size:
+                spend(_WORK_PER_EXPONENTIAL * places.size * self.rows.size * 3.0)
+                with np.errstate(all="ignore"):
+                    bounds = self._pairs(x0, places).bounds_of_spreads()
+                uppers[x0, places] = np.fmin(uppers[x0, places], bounds)
+
     def close_bound(self, x0: int, x1: int, enough: float = 0.0) -> float:
         """Return a bound of a pair that is closer where it is above `enough`."""
         with np.errstate(all="ignore"):
             return self._pairs(x0, slice(x1, x1 + 1)).close_bound(enough)
 
-    def _pairs(self, x0: int, others: slice = slice(None)) -> _Pairs:
+    def _pairs(self, x0: int, others: slice | NDArray[np.intp] = slice(None)) -> _Pairs:
         """Return the pairs of `x0` and some other inputs."""
         excess = self.rows[x0] - math.exp(self.eps) * self.rows[others]
         tau = _fractions(excess, self.rows.min(axis=0), self.share)
@@ -134,6 +160,26 @@ def _fractions(excess: FloatArray, sure: FloatArray, share: float) -> FloatArray
     sums = np.cumsum(np.take_along_axis(np.abs(excess), order, axis=1), axis=1)
     level = np.where(masses > 0.0, sums / masses, math.inf).min(axis=1, keepdims=True)
     return np.clip(np.nan_to_num(1.0 - height / level), 0.0, MAX_BLANKET_SHARE)
+
+
+def modes(theta: FloatArray, step: FloatArray, count: int) -> tuple[FloatArray, ...]:
+    """Return t_j and ω_j, (P, count), and a bound of all modes beyond, (P, 1); see `_SMOOTHING`.
+
+    θ and the steps have shape (P, 1).
+    """
+    t, eta = np.arange(count) * step, _SMOOTHING / theta
+    weight = step / (2.0 * math.pi) * np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
+    weight *= np.exp(0.5 * eta**2 * (theta**2 - t**2))
+    last = t[:, -1:]
+    tail = np.exp(0.5 * eta**2 * (theta**2 - last**2)) / (math.pi * eta**2 * last**3)
+    return t, weight, tail
+
+
+def starts_of_ranges(count: int) -> NDArray[np.int64]:
+    """Return the first modes of ranges that cover all of them, most of which are short."""
+    growth = _RANGE_RATIO ** np.arange(math.ceil(math.log(max(count, 2), _RANGE_RATIO)))
+    starts = np.concatenate([np.arange(_SINGLE_MODES), (_SINGLE_MODES * growth).astype(int)])
+    return np.unique(starts[starts < count])
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +249,19 @@ class _Pairs:
         mean = math.expm1(self.eps)
         variance = np.maximum(mean_square - mean**2, 1e-3 * mean_square)
         normal = (mean + np.sqrt(mean**2 + 4.0 * variance / self.n)) / (2.0 * variance)
-        values, best, tilts = self.excess[:, None] / rest, np.full(normal.shape, math.inf), normal
-        for theta in np.multiply.outer(_TILTS, normal):
+        values, logs = self.excess[:, None] / rest, np.empty((_TILTS.size, normal.size))
+        for i, theta in enumerate(np.multiply.outer(_TILTS, normal)):
             sums = (rest * np.exp(theta[:, None, None] * values)).sum(axis=-1).max(axis=-1)
-            logs = self.n * np.log(share + sums) - np.log(theta)
-            tilts = np.where(logs < best, theta, tilts)
-            best = np.fmin(best, logs)
-        return tilts
+            # The sum of modes is about that of a normal law; see `supremum`.
+            y = theta * np.sqrt(0.5 * self.n * variance)
+            logs[i] = self.n * np.log(share + sums) - np.log(theta * (y + np.sqrt(y * y + 1.27)))
+        logs = np.nan_to_num(logs, nan=1e300, posinf=1e300)
+        # A parabola through the three smallest values finds the tilt between those that are tried.
+        best = np.clip(logs.argmin(axis=0), 1, _TILTS.size - 2)
+        before, at, after = (logs[best + i, np.arange(best.size)] for i in (-1, 0, 1))
+        offset = np.nan_to_num(0.5 * (before - after) / (before - 2.0 * at + after))
+        powers = np.log(_TILTS[best]) + np.clip(offset, -1.0, 1.0) * math.log(_TILTS[1] / _TILTS[0])
+        return np.asarray(normal * np.exp(powers))
 
     def simple_bounds(self) -> FloatArray:
         """Return bounds by s₊ ≤ e^{θs}/(eθ), (P,), and those of blankets where they are smaller."""
@@ -249,6 +301,35 @@ class _Pairs:
         err = float(self._err(np.zeros(())))
         return np.array(max(0.0, 1.0 - float(self.sure.sum()) * (1.0 - err)) + err)
 
+    def bounds_of_spreads(self) -> FloatArray:
+        """Return bounds of the largest T_x, (P,), with |M(z)| bounded by the variance; maybe NaN.
+
+        |M(z)| is at most M(θ) (1 − s/2), so that λ + |M(z)| ≤ (λ + M(θ)) e^{−κs/2}. As s is concave
+        in t², its smallest value for a range of modes is that of the first or of the last.
+        """
+        theta = self.tilts
+        weights = self.rest * np.exp(theta[:, None, None] * self.values)
+        mass = weights.sum(axis=-1)
+        weights /= mass[..., None]
+        distance = self.values - (weights * self.values).sum(axis=-1, keepdims=True)
+        variance, fourth = self._moments(weights, distance, theta[:, None])
+        step = 2.0 * math.pi / (20.0 / theta + 16.0 * np.sqrt(self.n * variance.max(axis=1)))
+        most = float(np.nan_to_num(_LAST_MODE * theta / (_SMOOTHING * step), posinf=0.0).max())
+        size = int(min(most + 2.0, _MAX_SPREAD_MODES))
+        t, weight, tail = modes(theta[:, None], step[:, None], size)
+        starts = starts_of_ranges(size)
+        first, last = t[:, None, starts] ** 2, t[:, None, np.append(starts[1:], size) - 1] ** 2
+        low = variance[..., None] * (1.0 - _FEW_ROUNDINGS)
+        high = fourth[..., None] / 24.0 * (1.0 + _FEW_ROUNDINGS)
+        s = np.maximum(np.minimum((low - high * first) * first, (low - high * last) * last), 0.0)
+        share, err = self.share[:, None], self._err(theta)[:, None]
+        kappa = mass / (share + mass) * (1.0 - 4.0 * err - _FEW_ROUNDINGS)
+        powers = np.exp(np.maximum(-0.5 * self.n * kappa[..., None] * s, -700.0))
+        sums = np.einsum("ijk,ik->ij", powers, np.add.reduceat(weight, starts, axis=1)) + tail
+        scale = np.exp(self.n * (np.log(share + mass) + err)) / self.n * (1.0 + _SUM_ERR)
+        bounds: FloatArray = (scale * sums).max(axis=1) + self.no_heads
+        return bounds
+
     def close_bound(self, enough: float) -> float:
         """Return a bound of the largest T_x of a single pair; inf if rounding prevents it.
 
@@ -267,13 +348,10 @@ class _Pairs:
         count = _LAST_MODE / (eta * step) + 2.0
         if not count * max(self.rest[0].shape) <= _MAX_MODES:
             return math.inf
-        modes = int(count)
-        spend(_WORK_PER_PAIR + _WORK_PER_EXPONENTIAL * modes * len(mass))
-        t = np.arange(modes) * step
-        weight = step / (2.0 * math.pi) * np.where(t == 0.0, 1.0, 2.0) / (theta**2 + t**2)
-        weight *= np.exp(0.5 * eta**2 * (theta**2 - t**2))
-        last = float(t[-1])
-        tail = math.exp(0.5 * eta**2 * (theta**2 - last**2)) / (math.pi * eta**2 * last**3)
+        size = int(count)
+        spend(_WORK_PER_PAIR + _WORK_PER_EXPONENTIAL * size * len(mass))
+        modes_of_pair = modes(np.array([[theta]]), np.array([[step]]), size)
+        t, weight, (tail,) = (x[0] for x in modes_of_pair)
         # |M(z)| is at most M(θ) (1 − s/2), so that λ + |M(z)| ≤ (λ + M(θ)) e^{−κs/2}.
         s = np.maximum(
             np.multiply.outer(variance, t**2) * (1.0 - _FEW_ROUNDINGS)
@@ -299,7 +377,7 @@ class _Pairs:
         return math.inf if math.isnan(bound) else bound
 
     def _moments(
-        self, weights: FloatArray, distance: FloatArray, theta: float
+        self, weights: FloatArray, distance: FloatArray, theta: FloatArray | float
     ) -> tuple[FloatArray, FloatArray]:
         """Return the variance, rounded down, and the fourth moment of a difference, rounded up.
 
@@ -308,9 +386,9 @@ class _Pairs:
         """
         outputs = self.rows.shape[1]
         value_err = 4.0 * self.largest_value * (self.value_err + (outputs + 20.0) * U)
-        weight_err = 4.0 * float(self._err(np.array(theta)))
-        square = (weights * distance**2).sum(axis=1)
-        fourth = 2.0 * (weights * distance**4).sum(axis=1) + 6.0 * square**2
+        weight_err = 4.0 * self._err(np.asarray(theta))
+        square = (weights * distance**2).sum(axis=-1)
+        fourth = 2.0 * (weights * distance**4).sum(axis=-1) + 6.0 * square**2
         low = np.maximum(np.sqrt(square) * (1.0 - _FEW_ROUNDINGS) - value_err, 0.0)
         high = np.sqrt(np.sqrt(fourth)) * (1.0 + _FEW_ROUNDINGS) + value_err
         return low**2 * (1.0 - weight_err), high**4 * (1.0 + 2.0 * weight_err)

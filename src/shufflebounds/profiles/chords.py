@@ -17,20 +17,21 @@ from shufflebounds.profiles.profile import Ends, Profile, Query
 # Largest number of nodes of a curve that are all asked.
 FEW_NODES = 6
 # Number of knots of more nodes.
-MAX_KNOTS = 20
+MAX_KNOTS = 30
 # Relative width that bounds at knots aim at.
-KNOT_RTOL = 0.03
+KNOT_RTOL = 0.003
 
 
 @dataclass(frozen=True, eq=False)
 class Chords(Profile):
     """Upper bounds of a profile for `n` users, (P,), with few knots if all n are the same.
 
-    ``knots`` maps n to the bounds that are known by ε.
+    ``most_knots`` is the number of knots, and ``knots`` maps n to the bounds that are known by ε.
     """
 
     profile: Profile
     n: FloatArray
+    most_knots: int = MAX_KNOTS
     knots: dict[int, dict[float, float]] = field(default_factory=dict)
     is_costly: bool = True
 
@@ -55,14 +56,14 @@ class Chords(Profile):
             return self.profile.ends(query)
         nodes, first = np.unique(eps, return_index=True)
         known = self.knots.setdefault(int(self.n[0]), {})
-        places = np.unique(np.linspace(0.0, nodes.size - 1.0, MAX_KNOTS).round().astype(int))
+        places = np.unique(np.linspace(0.0, nodes.size - 1.0, self.most_knots).round().astype(int))
         if known:
             # These extend what is known to all nodes.
             is_outside = (nodes[[0, -1]] < min(known)) | (nodes[[0, -1]] > max(known))
             places = np.array([0, nodes.size - 1])[is_outside]
         for place in places.tolist():
             row = first[[place]]
-            bound = self.profile.at(row).deltas(eps[row], KNOT_RTOL)
+            bound = self.profile.at(row).deltas(eps[row], KNOT_RTOL, floor=query.floor[row])
             known[float(nodes[place])] = float(bound.upper[0])
         upper = chords(np.array(sorted(known.items())).T, eps)
         return Ends.of(np.zeros(eps.shape), upper, self.name)

@@ -32,6 +32,8 @@ SMALLEST_SHARE = 1e-6
 # Largest number of values of ε at which all pairs of rows are screened in search of a root. Two are
 # enough where heads are not too few.
 MAX_SCREENS = 4
+# Share of all pairs of rows that are left by a screen beyond which no other one is tried.
+MANY_PAIRS = 0.25
 # Largest relative distance below which the bounds of two pairs of rows count as equal.
 LARGEST_RTOL = 0.03
 # Name of the bound where it decides an answer.
@@ -187,6 +189,10 @@ class SupremumOfRows(Supremum):
         for _ in range(MAX_SCREENS):
             screen, start = screen_of(self.crowd, eps, n), eps
             uppers = screen.simple_bounds()
+            screen.spread(uppers, delta)
+            if (uppers > delta).sum() > max(MANY_PAIRS * uppers.size, MAX_ASKED_PAIRS):
+                # Heads are too few.
+                return math.inf
             screen.refine(uppers, delta)
             pairs = pairs_above(uppers, delta)
             for pair in pairs[:MAX_ASKED_PAIRS]:
