@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from shufflebounds.divergence.convex_order import compress
 from shufflebounds.divergence.coordinates import MAX_RELATIVE_ERROR
 from shufflebounds.divergence.elementary import combine_bounds, excess
 from shufflebounds.divergence.engine import LARGEST_EPS, divergence
+from shufflebounds.divergence.group_spreads import MAX_MODES, GroupTails, log_of_spreads
 from shufflebounds.divergence.law import Law, U, log_mgf, tilt, underflow
 from shufflebounds.divergence.saddlepoint import log_estimate
 from shufflebounds.divergence.supremum import (
@@ -50,6 +51,8 @@ from shufflebounds.divergence.supremum import (
 
 # Average numbers of heads that are tried.
 HEADS = (2.0, 3.5, 5.0, 7.0, 10.0, 14.0, 20.0, 28.0)
+# The place of the number that is tried first. Speed only.
+FIRST_PLACE = 4
 # Most lists of reports of a block, for all combinations of inputs. Three groups of BLH have 80 000,
 # which take 20 ms. Larger blocks are split.
 MAX_BLOCK_SIZE = 100_000
@@ -68,6 +71,9 @@ MAX_KEPT_LABELS = 64
 # Ratio of a bound to its estimate above which that without blocks of several users is tried: large
 # values that are rare may decide.
 MAX_SURPRISE = 1.3
+# Ratio of the rough bound with blocks of one user each to that with larger blocks below which the
+# former is computed as it is: it may be the smaller one.
+ROUGH_RATIO = 1.1
 # Smallest weight of a group, relative to the largest.
 SMALLEST_WEIGHT = 1e-3
 
@@ -260,36 +266,49 @@ def group_supremum(
         return alone
     errors = OverflowError, ZeroDivisionError, np.linalg.LinAlgError
     with np.errstate(all="ignore"), contextlib.suppress(*errors):
-        spend(2e6)
+        spend(8e6)
         limit = math.log(hopeless) if hopeless < 1.0 else 0.0
         best: BlockBound | None = None
+        single: tuple[float, BlockBound | None] = math.inf, None
         for groups in _nested_groups(crowd, counts):
             few, few_counts = crowd.only(groups), [counts[i] for i in groups]
-            if enough > 0.0 and (value := _rough_bound(few, few_counts, eps, u)) <= enough:
-                return value
+            if enough > 0.0:
+                single = min(single, _rough_bound(few, few_counts, eps, u), key=lambda x: x[0])
+                if single[0] <= enough:
+                    return single[0]
             bound = _best_bound(few, few_counts, eps, u, limit)
             if bound is not None:
                 best, limit = bound, bound.aim.goal()
             if best is not None and best.aim.log_no_heads < best.aim.log_main + math.log(RARE):
                 break
         if best is not None:
-            return min(alone, _value(best, eps, u))
+            value = _value(best, eps, u)
+            if single[1] is not None and best.has_large_blocks and single[0] < ROUGH_RATIO * value:
+                value = min(value, single[1].value())
+            return min(alone, value)
     return alone
 
 
-def _rough_bound(crowd: GroupCrowd, counts: Sequence[int], eps: float, u: Excess) -> float:
-    """Return a bound that takes less time, and is larger by a factor of 3 to 10; inf if none is."""
+def _rough_bound(
+    crowd: GroupCrowd, counts: Sequence[int], eps: float, u: Excess
+) -> tuple[float, BlockBound | None]:
+    """Return a number that takes less time, and is mostly a few per cent above a bound; and that.
+
+    The number is inf if there is none. Blocks have one user each.
+    """
     blocks = single_users(counts)
     weights = _best_weights(crowd, blocks, u)[0]
-    bound = _best_heads(crowd, counts, eps, u, 0.0, blocks, weights)
-    return math.inf if bound is None else bound.value(is_rough=True)
+    for heads in reversed(HEADS[: FIRST_PLACE + 2]):
+        bound = _bound_with_heads(crowd, counts, eps, u, blocks, weights, heads)
+        if bound is not None:
+            return bound.value_of_spreads(), bound
+    return math.inf, None
 
 
 def _value(bound: BlockBound, eps: float, u: Excess) -> float:
     """Return a bound, or that without blocks of several users if it is far above its estimate."""
     value = bound.value()
-    is_single = all(len(block.groups) == 1 for block in bound.blocks)
-    if is_single or value < MAX_SURPRISE * math.exp(bound.aim.goal()):
+    if not bound.has_large_blocks or value < MAX_SURPRISE * math.exp(bound.aim.goal()):
         return value
     blocks = single_users(bound.counts)
     weights = _best_weights(bound.crowd, blocks, u)[0]
@@ -333,22 +352,48 @@ def _best_heads(
     blocks: Sequence[Block],
     weights: FloatArray,
 ) -> BlockBound | None:
-    """Return the bound with the number of heads whose estimate is the smallest, below e^`limit`."""
-    best: tuple[float, BlockBound | None] = limit, None
+    """Return the bound with the number of heads whose estimate is the smallest, below e^`limit`.
+
+    Estimates fall with the number of heads and then rise.
+    """
+
+    @cache
+    def bound_and_goal(place: int) -> tuple[BlockBound | None, float]:
+        """Return the bound with a number of heads, and the log of its estimate."""
+        bound = _bound_with_heads(crowd, counts, eps, u, blocks, weights, HEADS[place])
+        return bound, math.inf if bound is None else bound.aim.goal()
+
+    best = min(FIRST_PLACE, len(HEADS) - 1)
+    while best > 0 and bound_and_goal(best)[0] is None:
+        best -= 1
+    for step in (1, -1):
+        while 0 <= (after := best + step) < len(HEADS):
+            if not bound_and_goal(after)[1] < bound_and_goal(best)[1]:
+                break
+            best = after
+    bound, goal = bound_and_goal(best)
+    return bound if goal < limit else None
+
+
+def _bound_with_heads(
+    crowd: GroupCrowd,
+    counts: Sequence[int],
+    eps: float,
+    u: Excess,
+    blocks: Sequence[Block],
+    weights: FloatArray,
+    heads: float,
+) -> BlockBound | None:
+    """Return the bound with an average number of heads, None if there is none."""
     mean_weight = float(weights @ np.asarray(counts)) / sum(counts)
-    for heads in HEADS:
-        tau = fractions_of_blanket(crowd.crowd, eps, heads / sum(counts) / mean_weight)
-        if tau is None:
-            continue
-        coins = Coins(crowd, tau, weights)
-        log_no_heads = float(np.asarray(counts) @ np.log1p(-coins.share * weights))
-        log_no_heads += _log_remaining(coins, eps, 1 + sum(counts))
-        aim = _aim(coins, blocks, u, log_no_heads)
-        if aim is not None and aim.goal() < best[0]:
-            best = aim.goal(), BlockBound(crowd, tuple(counts), eps, u, blocks, coins, aim)
-        elif best[1] is not None:
-            break
-    return best[1]
+    tau = fractions_of_blanket(crowd.crowd, eps, heads / sum(counts) / mean_weight)
+    if tau is None:
+        return None
+    coins = Coins(crowd, tau, weights)
+    log_no_heads = float(np.asarray(counts) @ np.log1p(-coins.share * weights))
+    log_no_heads += _log_remaining(coins, eps, 1 + sum(counts))
+    aim = _aim(coins, blocks, u, log_no_heads)
+    return None if aim is None else BlockBound(crowd, tuple(counts), eps, u, blocks, coins, aim)
 
 
 def _log_remaining(coins: Coins, eps: float, n: int) -> float:
@@ -461,8 +506,13 @@ class BlockBound:
     coins: Coins
     aim: SupremumAim
 
-    def value(self, *, is_rough: bool = False) -> float:
-        """Return the bound, or a larger one if it may be rough; inf if round-off prevents any."""
+    @property
+    def has_large_blocks(self) -> bool:
+        """Whether a block has several users."""
+        return any(len(block.groups) > 1 for block in self.blocks)
+
+    def value(self) -> float:
+        """Return the bound; inf if round-off prevents any."""
         kinds = [[*self._terms(block)] for block in self.blocks]
         if any(term is None for terms in kinds for term in terms):
             return math.inf
@@ -471,8 +521,28 @@ class BlockBound:
         heads_left = math.fsum(
             n * min(x.one_head for x in row) for n, row in zip(counts, terms, strict=True)
         ) * (1.0 - 1e-12)
-        log_sum = _largest_log(terms, counts, is_rough=is_rough)
-        if log_sum is None or not heads_left > 0.0:
+        log_sum = _largest_log(terms, counts)
+        return math.inf if log_sum is None else self._value(log_sum, heads_left)
+
+    def value_of_spreads(self) -> float:
+        """Return a larger bound by the variances of laws, for blocks of one user each."""
+        coins, groups = self.coins, []
+        for i, number in enumerate(self.counts):
+            tails = [coins.tails(i, x) for x in range(len(self.crowd.laws[i]))] if number else []
+            rows = [x for x in tails if x is not None]
+            if len(rows) < len(tails):
+                return math.inf
+            if rows:
+                masses, rel_err = np.array([x.masses for x in rows]), max(x.rel_err for x in rows)
+                groups.append(GroupTails(masses, rel_err, rows[0].weight, number))
+        share, size = coins.share * (1.0 + 8.0 * U), min(self.aim.modes + 1, MAX_MODES)
+        line = self.aim.theta, self.aim.step, size
+        bounds = log_of_spreads(groups, self.u.values, self.u.err, share, *line)
+        return math.inf if bounds is None else self._value(*bounds)
+
+    def _value(self, log_sum: float, heads_left: float) -> float:
+        """Return the bound for the log of the sum of modes, and Λ."""
+        if not heads_left > 0.0:
             return math.inf
         unshared = max(self._unshared(law) for rows in self.crowd.laws for law in rows)
         ends = combine_bounds((0.0, unshared), (0.0, math.inf), (-math.inf, log_sum), heads_left)
@@ -582,19 +652,17 @@ def _moment(law: Law, theta: float) -> tuple[float, float] | None:
     return max(low - slack, 0.0), high + slack
 
 
-def _largest_log(
-    terms: Sequence[Sequence[BlockTerm]], counts: Sequence[int], *, is_rough: bool
-) -> float | None:
+def _largest_log(terms: Sequence[Sequence[BlockTerm]], counts: Sequence[int]) -> float | None:
     """Return an upper bound of the largest log of the integral over all combinations of terms.
 
     If they are many, each kind of block has the largest |Q(z)| of all of its terms at every z. The
     answer is None if round-off prevents any.
     """
-    if not is_rough and math.prod(len(row) for row in terms) <= MAX_COMBINED_TERMS:
+    if math.prod(len(row) for row in terms) <= MAX_COMBINED_TERMS:
         return _largest_of_combinations(terms, counts)
     parts = []
     for row, number in zip(terms, counts, strict=True):
-        largest = _largest_of_kind(row, math.inf if is_rough else NEGLIGIBLE / number)
+        largest = _largest_of_kind(row, NEGLIGIBLE / number)
         if largest is None:
             return None
         parts.append(largest)

@@ -26,8 +26,15 @@ from shufflebounds.profiles.root_search import LARGEST_EPS
 
 # Most pairs of datasets of a victim: those whose inputs make the sum of all reports vary most.
 MAX_DATASETS = 12
-# The same over several rounds, where each of them is asked at a hundred ε.
+# The same for victims of all groups over several rounds, where each is asked at a hundred ε.
 MAX_COMPOSED_DATASETS = 2
+# Most bounds for all datasets, one for each order of each pair of a victim's inputs, that are asked
+# at all ε of several rounds. If there are more, there are chords between few ε. Speed and width.
+MAX_COMPOSED_BOUNDS = 4
+# Number of these ε times that of bounds: 24 bounds at 16 ε take ten seconds.
+MAX_GROUP_KNOTS = 400
+# The fewest and the most of these ε.
+FEWEST_KNOTS, MOST_KNOTS = 6, 16
 # Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
 # If there are more, equal inputs are changed one by one.
 MAX_COMBINATIONS = 300
@@ -38,6 +45,11 @@ WIDTH_SHARE = 0.3
 
 # Returns the numbers of the victim's other users in each group, for n users in all groups.
 Counts: TypeAlias = Callable[[int], tuple[int, ...]]
+
+
+def knots_of_groups(size: int) -> int:
+    """Return the number of ε at which so many bounds for all datasets are asked for chords."""
+    return min(max(MAX_GROUP_KNOTS // size, FEWEST_KNOTS), MOST_KNOTS)
 
 
 def supremum_of_groups(groups: GroupCrowd, n: FloatArray, counts: Counts) -> Supremum:
@@ -134,6 +146,21 @@ class GroupDataset(Direction):
 
 
 @dataclass(frozen=True, eq=False)
+class LargestSupremum(Max):
+    """The largest of bounds without lower ends: those below the largest are only known as such."""
+
+    def delta_ends(self, query: Query) -> Ends:
+        """See `Profile`."""
+        first, *others = self._ranked(query.at)
+        best = first.ends(query)
+        for part in others:
+            best = best.largest(
+                part.ends(replace(query, floor=np.maximum(query.floor, best.upper)))
+            )
+        return best
+
+
+@dataclass(frozen=True, eq=False)
 class GroupProfiles:
     """The bounds for all datasets of a victim's crowds, one for each order that is not alike.
 
@@ -153,28 +180,43 @@ class GroupProfiles:
         bounds = [tuple((x, supremum_of_groups(x, n, fewest)) for x in row) for row in orders]
         return GroupProfiles(tuple(bounds), n, counts)
 
+    @property
+    def size(self) -> int:
+        """The number of bounds."""
+        return sum(map(len, self.orders))
+
     def upper(self) -> Profile:
         """Return the largest bound."""
         parts: list[Profile] = [bound for row in self.orders for _, bound in row]
-        return parts[0] if len(parts) == 1 else Max(parts)
+        return parts[0] if len(parts) == 1 else LargestSupremum(parts)
 
-    def pairs(self, most: int) -> list[Profile]:
-        """Return the D of promising pairs of datasets, each in both orders."""
+    def pairs(self, most: int, *, have_bounds: bool = False) -> list[tuple[float, Profile]]:
+        """Return the D of promising pairs of datasets, each in both orders, the widest first.
+
+        With each is its `_width`. If the pairs `have_bounds` of their own, these are smaller than
+        those for all datasets.
+        """
         used = np.max([self.counts(int(n)) for n in self.n.tolist()], axis=0).tolist()
         active = [i for i, count in enumerate(used) if count] or [0]
         sizes = [used[i] for i in active]
         candidates = []
         for row in self.orders:
             ranked = _widest_datasets(row[0][0].only(active), sizes)[:most]
-            bounds = [bound for _, bound in row]
+            bounds = [] if have_bounds else [bound for _, bound in row]
             candidates += [(width, dataset, bounds) for width, dataset in ranked]
         candidates.sort(key=lambda candidate: -candidate[0])
-        return [self._pair(dataset, above, active) for _, dataset, above in candidates[:most]]
+        return [
+            (width, self._pair(dataset, above, active))
+            for width, dataset, above in candidates[:most]
+        ]
 
     def _pair(
         self, dataset: GroupCrowd, above: Sequence[Supremum], active: Sequence[int]
     ) -> Profile:
-        """Return the larger D of both orders of a pair of datasets of the active groups."""
+        """Return the larger D of both orders of a pair of datasets of the active groups.
+
+        It has upper bounds of its own unless those `above` are given.
+        """
 
         def active_counts(n: int) -> tuple[int, ...]:
             every = self.counts(n)
@@ -184,7 +226,11 @@ class GroupProfiles:
         name = f"{dataset.pair} among {name}" if dataset.pair else name
         is_alike = dataset.kinds() == dataset.swap().kinds()
         orders = [dataset] if is_alike else [dataset, dataset.swap()]
-        bounds = above if len(above) == len(orders) else [above[0]] * len(orders)
+        if above:
+            bounds = above if len(above) == len(orders) else [above[0]] * len(orders)
+        else:
+            laws = [replace(x, sure=tuple(rows.min(axis=0) for rows in x.laws)) for x in orders]
+            bounds = [supremum_of_groups(x, self.n, active_counts) for x in laws]
         return Max(
             [
                 GroupDataset(

@@ -17,12 +17,15 @@ from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.groups import GroupCrowd
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.relation import common_relation
+from shufflebounds.profiles.chords import Chords
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.groups import (
+    MAX_COMPOSED_BOUNDS,
     MAX_COMPOSED_DATASETS,
     MAX_DATASETS,
     Counts,
     GroupProfiles,
+    knots_of_groups,
 )
 from shufflebounds.profiles.profile import Interval, Max, Min, Profile
 from shufflebounds.randomizers.base import Randomizer
@@ -185,23 +188,32 @@ class GroupSource(Source):
     def own_interval(self, n: FloatArray, *, is_best: bool, is_composed: bool) -> Interval:
         """See `Source`."""
         parts: list[Profile] = []
-        lower: list[Profile] = []
-        for i, crowds in self.group_crowds.items():
-            fewest, counts = (_others(x, i) for x in (self.sizes, self.lower_sizes))
-            profiles = GroupProfiles.of(crowds, n, fewest, counts)
-            lower += profiles.pairs(MAX_COMPOSED_DATASETS if is_composed else MAX_DATASETS)
+        lower: list[tuple[float, Profile]] = []
+        most = MAX_COMPOSED_DATASETS if is_composed else MAX_DATASETS
+        profiles_of = {
+            i: GroupProfiles.of(crowds, n, _others(self.sizes, i), _others(self.lower_sizes, i))
+            for i, crowds in self.group_crowds.items()
+        }
+        size = sum(profiles.size for profiles in profiles_of.values())
+        if has_chords := is_composed and size > MAX_COMPOSED_BOUNDS:
+            most = 1
+        for i, profiles in profiles_of.items():
+            lower += profiles.pairs(most, have_bounds=has_chords)
             own = np.array([float(self.sizes(int(x), i)[i]) for x in n.tolist()])
             blankets = self.randomizers[i].blankets()
             bounds: list[Profile] = [
                 Max([pair(x, own, "own group").upper for x in blankets.values()])
             ]
             if is_best:
-                bounds.append(profiles.upper())
+                every = profiles.upper()
+                bounds.append(Chords(every, n, knots_of_groups(size)) if has_chords else every)
             parts.append(Min(bounds))
         users = np.array([float(self.users(int(x))) for x in n.tolist()])
         blanket = Max([pair(x, users, "blanket").upper for x in self.blankets.values()])
         upper = Min([blanket, Max(parts) if len(parts) > 1 else parts[0]])
-        return Interval(Max(lower, is_selective=True), upper)
+        if is_composed:
+            lower = sorted(lower, key=lambda pair: -pair[0])[:most]
+        return Interval(Max([x for _, x in lower], is_selective=True), upper)
 
 
 def _label(randomizer: Randomizer) -> str:
