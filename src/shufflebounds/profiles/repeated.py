@@ -90,7 +90,7 @@ class Repeated:
     @cached_property
     def rounds(self) -> Rounds:
         """The rounds, whose losses serve all questions so far."""
-        return Rounds(self.kinds)
+        return Rounds(self.kinds, self.is_strict)
 
     @property
     def is_exact(self) -> bool:
@@ -184,7 +184,7 @@ class Repeated:
 
     def _aim(self, rtol: float) -> float:
         """Return the relative width that nodes aim at, and at which an end is that of theory."""
-        if self.is_strict and any(kind.is_in_cells for kind in self.kinds):
+        if self.is_strict and any(self.rounds.is_epoch(x) and x.is_in_cells for x in self.kinds):
             return SHARE_IN_CELLS * rtol
         if self.is_strict or all(kind.interval.is_exact for kind in self.kinds):
             return rtol

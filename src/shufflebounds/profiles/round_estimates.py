@@ -77,12 +77,12 @@ def log_estimates(profile: Profile, eps: FloatArray) -> FloatArray:
     return profile.at(np.zeros(eps.size, int)).estimates(eps)
 
 
-def estimated_curve(profile: Profile, reach: Reach) -> Points:
+def estimated_curve(profile: Profile, reach: Reach | None) -> Points:
     """Return ε that ascend from 0 to where δ is negligible or 0, and estimates of δ there.
 
-    There are two or more.
+    There are two or more. If a `reach` is given, the curve is smooth, and enclosures may be used.
     """
-    if profile.has_rough_estimates:
+    if reach is not None and profile.has_rough_estimates:
         # Where engines enclose δ badly, saddlepoint estimates are all there is.
         with suppress(WorkError), budget(RESERVE):
             return _enclosed_curve(profile, reach)

@@ -66,7 +66,7 @@ MAX_NODES = 4000
 WIDEST = 0.05
 # Factor of the requested width from one choice of nodes to the next.
 REFINEMENT = 0.1
-# The same where theory leaves no gap, as for epochs of training.
+# The same for epochs of training.
 FINE_REFINEMENT = 0.5
 # Smallest ratio of the relative width of δ to that of ε, which falls to 0 at ε = 0.
 SMALLEST_SENSITIVITY = 0.1
@@ -405,10 +405,12 @@ class RoundCurve:
 class Rounds:
     """Rounds of several kinds.
 
-    Their ``curves`` have the nodes of all targets so far, and ``latest`` are the last sums.
+    Their ``curves`` have the nodes of all targets so far, and ``latest`` are the last sums. With
+    ``is_strict``, the requested width counts.
     """
 
     kinds: Sequence[RoundKind]
+    is_strict: bool = False
     curves: list[RoundCurve] = field(init=False)
     latest: Sums | None = field(default=None, init=False)
 
@@ -429,8 +431,19 @@ class Rounds:
         if any(kind.interval.is_ordered for kind in self.kinds):
             return False
         return not all(
-            x.interval.is_of_one_curve and len(x.pairs) == 1 and x.is_symmetric for x in self.kinds
+            (x.interval.is_exact or (self.is_strict and x.is_in_cells))
+            and len(x.pairs) == 1
+            and x.is_symmetric
+            for x in self.kinds
         )
+
+    def is_epoch(self, kind: RoundKind) -> bool:
+        """Return whether a kind is like an epoch of training.
+
+        It has one order, or is in cells that must be fine enough for a width, and few draws matter.
+        """
+        is_in_cells = self.is_strict and kind.is_in_cells
+        return kind.interval.is_ordered or (is_in_cells and kind.interval.upper.has_rough_estimates)
 
     def orders(self) -> list[list[Orders]]:
         """Return lists of the orders of one pair of datasets in each kind of round.
@@ -470,7 +483,7 @@ class Rounds:
             yield self.latest
             if self.latest.are_exact:
                 return
-        factor = REFINEMENT if self.have_gap else FINE_REFINEMENT
+        factor = FINE_REFINEMENT if any(map(self.is_epoch, self.kinds)) else REFINEMENT
         for choice in range(MAX_CHOICES):
             if choice > 0:
                 # Coarse enclosures would spoil the tents of finer ones next to them.
@@ -503,11 +516,10 @@ class Rounds:
         times = [sum(x.kind.times for x in group) for group in groups]
         for (curve, *_), number in zip(groups, times, strict=True):
             if not curve.nodes.size and not curve.estimates[0].size:
-                curve.estimates = estimated_curve(
-                    curve.kind.interval.upper, target.reach(number * len(groups))
-                )
+                reach = target.reach(number * len(groups)) if self.is_epoch(curve.kind) else None
+                curve.estimates = estimated_curve(curve.kind.interval.upper, reach)
         points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
-        are_in_cells = all(kind.is_in_cells for kind in self.kinds)
+        are_in_cells = all(x.is_in_cells and self.is_epoch(x) for x in self.kinds)
         shares = SHARES_IN_CELLS if are_in_cells else (NODE_SHARE, SMALL_SHARE)
         nodes, rtols, levels = NodePlan.of(points, times, target, shares)
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]

@@ -257,11 +257,19 @@ class Randomizer(Reporter, ABC):
     def coordinate_crowds(self, coordinates: int) -> tuple[Crowd, ...]:
         """Return crowds of all pairs of inputs in both orders, and of equal ones.
 
-        They are those of one of the ``coordinates`` of a joint report, in which it matters which
-        pair goes with which pair of another coordinate. The more coordinates, the fewer crowds. A
-        pair may be left out if a permutation of outputs maps the inputs of a listed pair, in their
-        order, and all listed inputs of others, to its own. The result is empty if no such list is
-        known.
+        They are those of a coordinate of a joint report, in which it matters which pair goes with
+        which pair of another coordinate. A pair may be left out if a permutation of outputs maps
+        the inputs of a listed pair, in their order, and all listed inputs of others, to its own.
+
+        Parameters
+        ----------
+        coordinates
+            The number of coordinates. The more there are, the fewer crowds.
+
+        Returns
+        -------
+        tuple of Crowd
+            It is empty if no such list is known.
         """
         crowds = self.crowds()
         if len(crowds) != 1 or not crowds[0].symmetric or not crowds[0].is_of_one_pair:
