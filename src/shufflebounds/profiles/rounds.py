@@ -514,11 +514,10 @@ class Rounds:
             families.setdefault(curve.kind.family or i, []).append(curve)
         groups = list(families.values())
         times = [sum(x.kind.times for x in group) for group in groups]
-        for (curve, *_), number in zip(groups, times, strict=True):
-            if not curve.nodes.size and not curve.estimates[0].size:
-                reach = target.reach(number * len(groups)) if self.is_epoch(curve.kind) else None
-                curve.estimates = estimated_curve(curve.kind.interval.upper, reach)
-        points = [(x.nodes, x.largest) if x.nodes.size else x.estimates for x, *_ in groups]
+        points = [
+            self._known_points(group[0], target.reach(number * len(groups)))
+            for group, number in zip(groups, times, strict=True)
+        ]
         are_in_cells = all(x.is_in_cells and self.is_epoch(x) for x in self.kinds)
         shares = SHARES_IN_CELLS if are_in_cells else (NODE_SHARE, SMALL_SHARE)
         nodes, rtols, levels = NodePlan.of(points, times, target, shares)
@@ -528,6 +527,15 @@ class Rounds:
                 places = curve.places(nodes[i])
                 curve.add(places, np.interp(places, nodes[i], rtols[i]), levels[i])
                 curve.reach(levels[i])
+
+    def _known_points(self, curve: RoundCurve, reach: Reach) -> Points:
+        """Return the nodes of a curve with δ there, or estimates if it has no nodes yet."""
+        if curve.nodes.size:
+            return curve.nodes, curve.largest
+        if not curve.estimates[0].size:
+            needed = reach if self.is_epoch(curve.kind) else None
+            curve.estimates = estimated_curve(curve.kind.interval.upper, needed)
+        return curve.estimates
 
 
 @dataclass(frozen=True, eq=False)

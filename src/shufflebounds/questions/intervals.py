@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shufflebounds.core.clones import STRONGER_CLONE
-from shufflebounds.core.datasets import both_directions
+from shufflebounds.core.datasets import Crowd, both_directions
 from shufflebounds.core.decomposition import Decomposition
 from shufflebounds.core.products import FloatArray
 from shufflebounds.core.work import spend
@@ -533,13 +533,8 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
     """
     for crowds in (source.crowds, source.few_crowds):
         ordered = both_directions(crowds)
-        size = sum(x.size for x in ordered if not x.kinds and x.rows is None)
         triples = sum(len(x.rows) ** 2 * x.rows.size for x in ordered if x.rows is not None)
-        is_small = size <= MAX_LAW_SIZE and triples <= MAX_TRIPLES_SIZE
-        # Pairs of numbers in a joint are too many for all nodes of rounds.
-        most = max((len(pairs) for x in ordered for _, pairs in x.kinds), default=0)
-        is_small &= most <= MAX_PAIRS_OF_COORDINATE
-        if ordered and len(ordered) <= MAX_CROWDS and is_small:
+        if ordered and triples <= MAX_TRIPLES_SIZE and _are_small(ordered):
             # The bound for patterns of inputs that are not listed is trivial if the parts differ
             # too much.
             users = int(n[0])
@@ -549,6 +544,14 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
             suprema = source.suprema(crowds, n, share_aims=share_aims)
             return Chords(suprema, n) if triples else suprema
     return None
+
+
+def _are_small(crowds: Sequence[Crowd]) -> bool:
+    """Return whether crowds are few, with small laws and few pairs of inputs of a coordinate."""
+    size = sum(x.size for x in crowds if not x.kinds and x.rows is None)
+    # Pairs of numbers in a joint are too many for all nodes of rounds.
+    most = max((len(pairs) for x in crowds for _, pairs in x.kinds), default=0)
+    return len(crowds) <= MAX_CROWDS and size <= MAX_LAW_SIZE and most <= MAX_PAIRS_OF_COORDINATE
 
 
 def has_affordable_suprema(shuffle: Shuffle) -> bool:
