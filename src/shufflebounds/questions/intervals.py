@@ -64,6 +64,9 @@ MAX_CROWDS = 30
 MAX_LAW_SIZE = 10_000
 # Largest number of pairs of inputs of a coordinate of a joint whose bound is composed. Speed only.
 MAX_PAIRS_OF_COORDINATE = 2
+# Most extremes of a crowd that are asked at every node of a round; more are asked at few. PrivSet
+# of three items takes 3 s instead of 15 s, and is 0.3 % wider. Speed and width only.
+MAX_EXTREMES = 30
 # Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 40 inputs
 # and 60 outputs take about ten seconds.
 MAX_TRIPLES_SIZE = 4e6
@@ -542,7 +545,8 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
             if is_trivial:
                 return None
             suprema = source.suprema(crowds, n, share_aims=share_aims)
-            return Chords(suprema, n) if triples else suprema
+            is_long = any(len(x.extremes) > MAX_EXTREMES for x in ordered)
+            return Chords(suprema, n) if triples or is_long else suprema
     return None
 
 

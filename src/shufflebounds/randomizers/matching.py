@@ -20,9 +20,10 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +51,11 @@ from shufflebounds.randomizers.base import (
 
 # The eight matching patterns of a report: whether it matches x₁⁰, x₁¹ and another user's input.
 PATTERNS = tuple(itertools.product((True, False), repeat=3))
+# Most kinds of three sets of items that are listed: those of 7 items are 402. All take 20 s.
+_MAX_KINDS_OF_SETS = 500
+
+# The masses of `PATTERNS`.
+Masses = Sequence[Fraction]
 
 
 class MatchingRandomizer(Randomizer):
@@ -89,33 +95,39 @@ class MatchingRandomizer(Randomizer):
     def crowds(self) -> tuple[Crowd, ...]:
         """Return one crowd that covers any three inputs, or none.
 
-        Under the fixed law, the eight matching patterns of three inputs have probabilities that
-        form a polytope: all inputs match equally often, and common matches of the first two are at
-        least as frequent as those of `blanket`. The extremes of the crowd are the vertices.
-        There is no crowd if its blanket would depend on the third input or a mass is too small.
+        The extremes of the crowd are those of `_triples`. There is no crowd if its blanket would
+        depend on the third input or a mass is too small.
         """
-        misses_one, misses_both = self._miss_probability(1), self._miss_probability(2)
-        both_match = 1 - 2 * misses_one + misses_both
-        vertices = _vertices(1 - misses_one, both_match)
-        # The crowd's own laws are the mean of the vertices where common matches of the first two
-        # inputs are rarest. This mean has mass on every pattern on which one of them has mass.
-        rarest = [vertex for vertex in vertices if sum(vertex[:2]) == both_match]
+        triples = self._triples()
+        # The crowd's own laws are the mean of those in which common matches of the first two inputs
+        # are rarest. This mean has mass on every pattern on which one of them has mass.
+        least = min(sum(masses[:2]) for masses in triples)
+        rarest = [masses for masses in triples if sum(masses[:2]) == least]
         mean = [sum(masses, Fraction(0)) / len(rarest) for masses in zip(*rarest, strict=True)]
         # The blanket's components must not depend on the other user: of two patterns that differ in
         # that user's match alone, both must have mass or neither.
         if any((x == 0) != (y == 0) for x, y in zip(mean[::2], mean[1::2], strict=True)):
             return ()
         crowds = []
-        for vertex in (mean, *vertices):
-            crowd = self._crowd(vertex)
+        for masses in (mean, *triples):
+            crowd = self._crowd(masses)
             if crowd is None:
                 return ()
             crowds.append(crowd)
         return (replace(crowds[0], extremes=tuple(crowds[1:])),)
 
-    def _crowd(self, vertex: Sequence[Fraction]) -> Crowd | None:
-        """Return the crowd of a vertex; None if a probability would be too small for a float."""
-        masses = np.array([float(mass) for mass in vertex])
+    def _triples(self) -> Sequence[Masses]:
+        """Return masses of `PATTERNS` under the fixed law whose mixtures are those of any inputs.
+
+        By default they are the vertices of a polytope: all inputs match equally often, and common
+        matches of the first two are at least as frequent as those of `blanket`.
+        """
+        misses_one, misses_both = self._miss_probability(1), self._miss_probability(2)
+        return _vertices(1 - misses_one, 1 - 2 * misses_one + misses_both)
+
+    def _crowd(self, exact_masses: Masses) -> Crowd | None:
+        """Return the crowd of masses of `PATTERNS`; None if one would be too small for a float."""
+        masses = np.array([float(mass) for mass in exact_masses])
         if ((masses > 0.0) & (masses < SMALLEST_MASS * math.exp(self.eps0))).any():
             return None
         matched = np.array(PATTERNS).T
@@ -146,6 +158,18 @@ class MatchingRandomizer(Randomizer):
         """Return the mean likelihood, e^{ε₀} for a match and else 1, of the fixed law."""
         miss = self._miss_probability(1)
         return float(1 - miss) * math.exp(self.eps0) + float(miss)
+
+
+def masses_of_patterns(match: Fraction, common: Masses, in_all: Fraction) -> Masses:
+    """Return the masses of `PATTERNS` by inclusion and exclusion.
+
+    An input matches with probability `match`, all three with `in_all`, and the first two, the first
+    and the third, the second and the third with those of `common`.
+    """
+    both, first, second = (x - in_all for x in common)
+    alone = [match - in_all - x - y for x, y in ((both, first), (both, second), (first, second))]
+    matched = (in_all, both, first, alone[0], second, alone[1], alone[2])
+    return (*matched, 1 - sum(matched))
 
 
 def _vertices(match: Fraction, least_both: Fraction) -> list[list[Fraction]]:
@@ -198,8 +222,11 @@ class _Sets(MatchingRandomizer):
         return 3 if 3 * self.items <= self.domain_size else 2
 
     def _miss_probability(self, inputs: int) -> Fraction:
-        """Return C(d − u, k)/C(d, k) for inputs with u values altogether."""
-        u = min(inputs * self.items, self.domain_size)
+        """See `MatchingRandomizer`."""
+        return self._miss_of_values(min(inputs * self.items, self.domain_size))
+
+    def _miss_of_values(self, u: int) -> Fraction:
+        """Return C(d − u, k)/C(d, k), the probability that a report has none of u values."""
         return Fraction(
             math.prod(max(self.domain_size - self._size - i, 0) for i in range(u)),
             math.prod(self.domain_size - i for i in range(u)),
@@ -365,8 +392,8 @@ class HadamardBlocks(MatchingRandomizer):
 
     @property
     def _input_count(self) -> int:
-        """The number of blocks, at most 3."""
-        return min(self.blocks, 3)
+        """3, or 2 if there are only two values."""
+        return 2 if self.domain_size == 2 else 3
 
     @property
     def bits(self) -> float:
@@ -450,6 +477,40 @@ class HadamardBlocks(MatchingRandomizer):
         """Return the share outside the columns of values in different blocks, half a block each."""
         return 1 - Fraction(inputs, 2 * self.blocks)
 
+    def _patterns(self, inputs: int) -> dict[tuple[bool, ...], Fraction]:
+        """See `MatchingRandomizer`; of two blocks, that of the first value has the third one."""
+        if inputs < 3 or self.blocks > 2:
+            return super()._patterns(inputs)
+        match = Fraction(1, 4)
+        masses = masses_of_patterns(match, (Fraction(0), match / 2, Fraction(0)), Fraction(0))
+        return dict(zip(PATTERNS, masses, strict=True))
+
+    def _triples(self) -> Sequence[Masses]:
+        """Return those of all values, by the blocks that they share.
+
+        The rows of one block are orthogonal, and so are three unless one is the product of the
+        others. The columns of the product are those that match both rows or neither.
+        """
+        match, none = Fraction(1, 2 * self.blocks), Fraction(0)
+        half, quarter = match / 2, match / 4
+        # Common matches of the first two values, each of them and the third, and all three.
+        kinds = [
+            # Two blocks. The third value is one of the two, or in one of their blocks.
+            ((none, match, none), none),
+            ((none, none, match), none),
+            ((none, half, none), none),
+            ((none, none, half), none),
+            # One block. The third value is one of the two, any other row, the product, or outside.
+            ((half, match, half), half),
+            ((half, half, match), half),
+            ((half, half, half), quarter),
+            ((half, half, half), half),
+            ((half, none, none), none),
+        ]
+        if self.blocks > 2:
+            kinds.append(((none, none, none), none))
+        return [masses_of_patterns(match, *kind) for kind in kinds]
+
     def matrix(self) -> NDArray[np.float64]:
         """Return the probabilities R(x)(y), shape (d, B b); columns are counted block by block.
 
@@ -511,3 +572,36 @@ class PrivSet(_Sets):
         # `items` is limited because `_miss_probability` multiplies as many factors.
         validation.whole("items", self.items, minimum=1, maximum=min(d - 1, 10_000))
         validation.whole("subset_size", self.subset_size, minimum=1, maximum=d - self.items)
+
+    def _triples(self) -> Sequence[Masses]:
+        """Return those of all sets by their common items, or if these are many, of the polytope."""
+        kinds = list(itertools.islice(self._kinds(), _MAX_KINDS_OF_SETS + 1))
+        if len(kinds) > _MAX_KINDS_OF_SETS:
+            return super()._triples()
+        match = 1 - self._miss_of_values(self.items)
+
+        @cache
+        def match_both(common: int) -> Fraction:
+            return 2 * match - 1 + self._miss_of_values(2 * self.items - common)
+
+        triples = set()
+        for numbers, union in kinds:
+            common = [match_both(x) for x in numbers]
+            in_all = 1 - self._miss_of_values(union) - 3 * match + sum(common)
+            triples.add(masses_of_patterns(match, common, in_all))
+        return sorted(triples)
+
+    def _kinds(self) -> Iterator[tuple[tuple[int, int, int], int]]:
+        """Yield how many items three sets have in common, two by two, and how many altogether.
+
+        The first two sets differ. The pairs are those of `masses_of_patterns`.
+        """
+        s, d = self.items, self.domain_size
+        for both in range(max(0, 2 * s - d), s):
+            for in_all in range(both + 1):
+                # Items of the third set that no other set has.
+                for new in range(min(s - in_all, d - 2 * s + both) + 1):
+                    rest = s - in_all - new
+                    for first in range(max(0, rest - (s - both)), min(s - both, rest) + 1):
+                        common = (both, in_all + first, in_all + rest - first)
+                        yield common, 2 * s - both + new

@@ -121,7 +121,7 @@ CASES = [
     (sb.PrivSet, (4, 3, 1), private_sets, [(0, 1)], None),
     (sb.PrivSet, (4, 1, 2), private_sets, every_pair(4), 3),
     (sb.HadamardBlocks, (2, 2), blocks, every_pair(2), None),
-    (sb.HadamardBlocks, (2, 5), blocks, [(0, 1), (2, 3)], None),
+    (sb.HadamardBlocks, (2, 5), blocks, [(0, 1), (2, 3)], 2),
     (sb.HadamardBlocks, (3, 9), blocks, [(0, 1), (3, 2)], 2),
     (sb.HadamardBlocks, (4, 4), blocks, every_pair(4), 3),
     (sb.LocalHash, (2, 3), hashes, every_pair(2), None),
