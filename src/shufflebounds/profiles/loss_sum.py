@@ -45,6 +45,11 @@ FINEST = 1e-11
 COARSEST = 0.1
 # Relative width of δ for the first steps to a root.
 ROUGH = 0.02
+# Most atoms of a sum that are enumerated: 512 losses of two rounds, or 64 of three. The series is
+# wide near an atom, as at an ε close to the largest loss of all rounds.
+MAX_ATOMS = 2**18
+# Smallest logarithm of the mass of an atom that is enumerated: no product is subnormal.
+SMALLEST_LOG_ATOM = -600.0
 ENDS = ("lower", "upper")
 
 
@@ -58,6 +63,43 @@ class Tilt(NamedTuple):
     eps: float
     log_delta: float
     log_mgf: float
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The ``values`` of a sum of few losses, which fall, and their ``masses``, both (J,).
+
+    Values have an absolute error of at most ``value_err``, and masses a relative one of at most
+    ``mass_err``.
+    """
+
+    values: FloatArray
+    masses: FloatArray
+    value_err: float
+    mass_err: float
+
+    @staticmethod
+    def of(rounds: Sequence[tuple[Losses, int]]) -> Atoms:
+        """Return all sums of one loss of each round."""
+        values, masses = np.zeros(1), np.ones(1)
+        for losses in (losses for losses, times in rounds for _ in range(times)):
+            values = (values[:, None] + losses.values).ravel()
+            masses = (masses[:, None] * losses.masses).ravel()
+        order = np.argsort(-values)
+        count = sum(times for _, times in rounds)
+        size = math.fsum(times * float(np.abs(losses.values).max()) for losses, times in rounds)
+        return Atoms(values[order], masses[order], 2.0 * count * U * size, 2.0 * count * U)
+
+    def delta(self, eps: float) -> tuple[float, float]:
+        """Return bounds of E (1 − e^{ε − S})₊."""
+        bounds = []
+        for side in (-1.0, 1.0):
+            distances = self.values + side * self.value_err - eps
+            size = int(np.searchsorted(-distances, 0.0))
+            total = float(self.masses[:size] @ -np.expm1(-distances[:size]))
+            # Terms are positive, so that each addition adds at most U to the relative error.
+            bounds.append(total * (1.0 + side * (self.mass_err + 2.0 * (size + 16.0) * U)))
+        return bounds[0], bounds[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,18 +162,31 @@ class LossSum(Profile):
         """Return an enclosure of δ at ε ≥ 0, for a relative width of `rtol`."""
         if eps >= self.largest:
             return Enclosure(*self.infinite)
+        finite = self._series(eps, rtol) if self.atoms is None else self.atoms.delta(eps)
+        upper = (finite[1] + self.infinite[1]) * (1.0 + 4.0 * U)
+        return Enclosure(min((finite[0] + self.infinite[0]) * (1.0 - 4.0 * U), upper), upper)
+
+    @cached_property
+    def atoms(self) -> Atoms | None:
+        """The atoms of S; None if they are many, or if products of masses would be tiny."""
+        count = math.fsum(n * math.log(x.values.size) for x, n in self.rounds)
+        smallest = math.fsum(n * math.log(x.masses.min()) for x, n in self.rounds)
+        if count > math.log(MAX_ATOMS) or smallest < SMALLEST_LOG_ATOM:
+            return None
+        return Atoms.of(self.rounds)
+
+    def _series(self, eps: float, rtol: float) -> tuple[float, float]:
+        """Return bounds of E (1 − e^{ε − S})₊ over finite losses, by the series."""
         kinds = [(losses.law, np.array([float(times)])) for losses, times in self.rounds]
         low, high = sum_bounds(kinds, Kernel(1.0, eps), np.array([rtol]), MOST_WORK)
         logs = [times * math.log(losses.total) for losses, times in self.rounds]
         scale, count = math.fsum(logs), sum(times for _, times in self.rounds)
         err = 8.0 * U * (math.fsum(map(abs, logs)) + count)
         below, above = float(low[0]) + scale - err, float(high[0]) + scale + err
-        finite = (
+        return (
             math.exp(below) * (1.0 - 1e-12) if below > -700.0 else 0.0,
             math.exp(min(max(above, -700.0), 1.0)) * (1.0 + 1e-12),
         )
-        upper = (finite[1] + self.infinite[1]) * (1.0 + 4.0 * U)
-        return Enclosure(min((finite[0] + self.infinite[0]) * (1.0 - 4.0 * U), upper), upper)
 
     def root_ends(self, query: Query) -> Ends:
         """See `Profile`."""

@@ -234,10 +234,15 @@ class RoundCurve:
     former: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def use_kinks(self, rtol: float) -> None:
-        """Use the kinks of the curves as nodes, and the exact losses, if the kinks are few."""
+        """Use the exact losses of the pairs of datasets if their kinks are few.
+
+        The kinks are the nodes, too, if the upper profile is that of these pairs.
+        """
         directions = {x: None for orders in self.kind.pairs for x in orders}
+        if self.kind.is_in_cells or not directions:
+            return
         places = [kinks_of(direction) for direction in directions]
-        if not self.kind.interval.is_exact or any(x is None for x in places):
+        if any(x is None for x in places):
             return
         kinks = np.unique(np.concatenate([x for x in places if x is not None]))
         # The largest of equal kinks is kept: the last one is where the curve is certainly constant.
@@ -249,11 +254,18 @@ class RoundCurve:
             counted = outcomes(direction.decomposition, int(direction.n[0]))
             assert counted is not None
             self.exact[direction] = losses_of(counted)
-        self.add(nodes, np.full(nodes.size, rtol), 0.0)
+        if self.kind.interval.is_exact:
+            self.add(nodes, np.full(nodes.size, rtol), 0.0)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the nodes are all kinks of both profiles."""
+        return bool(self.exact) and self.kind.interval.is_exact
 
     def restarted(self) -> RoundCurve:
         """Return a curve that will enclose the profiles anew at the nodes of this one."""
-        return RoundCurve(self.kind, estimates=(self.nodes, self.largest), former=self.nodes)
+        estimates = self.nodes, self.largest
+        return RoundCurve(self.kind, exact=self.exact, estimates=estimates, former=self.nodes)
 
     def add(self, nodes: FloatArray, rtol: FloatArray, level: float) -> None:
         """Enclose the profiles at more nodes, to relative widths of about `rtol`.
@@ -373,7 +385,7 @@ class RoundCurve:
 
     def below_upper(self) -> Losses | None:
         """Return losses below the curve that `above` is above, if `upper` is that curve itself."""
-        if self.exact:
+        if self.is_exact:
             return losses_above(self.nodes, np.max([x.lower for x in self.pairs.values()], axis=0))
         if not self.kind.interval.is_exact:
             rows = self.upper[[0, -1]] if self.kind.interval.keeps_order else [self.largest] * 2
@@ -487,7 +499,7 @@ class Rounds:
         for choice in range(MAX_CHOICES):
             if choice > 0:
                 # Coarse enclosures would spoil the tents of finer ones next to them.
-                self.curves = [x if x.exact else x.restarted() for x in self.curves]
+                self.curves = [x if x.is_exact else x.restarted() for x in self.curves]
             sums = self.sums_for([target])
             yield sums
             if sums.are_exact:
@@ -523,7 +535,7 @@ class Rounds:
         nodes, rtols, levels = NodePlan.of(points, times, target, shares)
         work = [(curve, i) for i, group in enumerate(groups) for curve in group]
         for curve, i in steps(work, "losses of rounds"):
-            if not curve.exact:
+            if not curve.is_exact:
                 places = curve.places(nodes[i])
                 curve.add(places, np.interp(places, nodes[i], rtols[i]), levels[i])
                 curve.reach(levels[i])
@@ -551,7 +563,7 @@ class Sums:
     @property
     def are_exact(self) -> bool:
         """Whether all losses are those of the outcomes themselves."""
-        return all(curve.exact for curve in self.curves)
+        return all(curve.is_exact for curve in self.curves)
 
     @cached_property
     def _above(self) -> list[list[Losses]]:

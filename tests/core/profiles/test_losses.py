@@ -12,6 +12,7 @@ from strategies import decompositions, examples
 
 import shufflebounds as sb
 from shufflebounds.divergence.enumeration import outcomes
+from shufflebounds.profiles import loss_sum as loss_sums
 from shufflebounds.profiles.direction import pair
 from shufflebounds.profiles.loss_sum import LossSum
 from shufflebounds.profiles.losses import Losses, losses_above, losses_of
@@ -124,9 +125,11 @@ def random_losses(rng, size, decades):
     return Losses(values, masses / masses.sum() * (1.0 - infinite), infinite)
 
 
+@pytest.mark.parametrize("most_atoms", [1, loss_sums.MAX_ATOMS])
 @pytest.mark.parametrize("seed", range(30))
-def test_sums_of_losses_against_60_digits(seed):
-    """Of one kind and of two, at ε = 0, in the bulk and far out."""
+def test_sums_of_losses_against_60_digits(seed, most_atoms, monkeypatch):
+    """Of one kind and of two, at ε = 0, in the bulk and far out, by the series or by all atoms."""
+    monkeypatch.setattr(loss_sums, "MAX_ATOMS", most_atoms)
     rng = np.random.default_rng([7, seed])
     rounds = [
         (random_losses(rng, int(rng.integers(2, 6)), rng.choice([1.0, 8.0])), int(times))
@@ -143,6 +146,35 @@ def test_sums_of_losses_against_60_digits(seed):
         low, high = (loss_sum.root(delta, 1e-3, side) for side in (-1.0, 1.0))
         assert exact_sum(rounds, high) <= delta * (1 + 1e-12)
         assert low == 0.0 or exact_sum(rounds, low) >= delta * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+def test_an_epsilon_near_the_largest_loss(delta):
+    """Few users share a rare report: two rounds of 2-RR where all others hold one input."""
+    eps0, n = 5.0, 50
+    found = sb.epsilon(sb.KRR(2, eps0), n, delta, rounds=2)
+    assert found.relative_width < 1e-4
+    with mpmath.workdps(40):
+        likely = 1 / (1 + mpmath.exp(-mpmath.mpf(eps0)))
+
+        def law(first):
+            """Return the law of the number of reports of the first input."""
+            others = [
+                mpmath.binomial(n - 1, k) * likely**k * (1 - likely) ** (n - 1 - k)
+                for k in range(n)
+            ]
+            return [
+                (others[k - 1] * first if k else 0) + (others[k] * (1 - first) if k < n else 0)
+                for k in range(n + 1)
+            ]
+
+        pairs = list(zip(law(likely), law(1 - likely), strict=True))
+
+        def delta_at(eps):
+            x = mpmath.exp(mpmath.mpf(eps))
+            return mpmath.fsum(max(0, p * r - x * q * s) for p, q in pairs for r, s in pairs)
+
+        assert delta_at(found.upper) <= delta <= delta_at(found.lower)
 
 
 def binary_delta(p, eps0, times, eps):
