@@ -228,22 +228,21 @@ class Repeated:
     def _ends_of_single_rounds(
         kinds: Sequence[RoundKind], question: RoundQuestion
     ) -> Iterator[tuple[float, float, str]]:
-        """Yield the end of basic composition, and that of each round alone."""
+        """Yield the lower end of each round alone, and the upper end of basic composition."""
 
         def ends(profile: Profile, at: float) -> Ends:
             return profile.ends(Query.of(question.quantity, np.array([at]), SINGLE_RTOL))
 
+        for kind in kinds:
+            if kind.interval.is_attained:
+                lower = ends(kind.interval.lower, question.at)
+                yield float(lower.lower[0]), math.inf, str(lower.names[0])
         share = question.at / sum(kind.times for kind in kinds) * (1.0 - 1e-12)
         if share >= MIN_DELTA or question.quantity is Quantity.DELTA:
             uppers = [
                 kind.times * float(ends(kind.interval.upper, share).upper[0]) for kind in kinds
             ]
             yield 0.0, math.fsum(uppers) * (1.0 + 8.0 * U), ""
-        for kind in kinds:
-            if not kind.interval.is_attained:
-                continue
-            lower = ends(kind.interval.lower, question.at)
-            yield float(lower.lower[0]), math.inf, str(lower.names[0])
 
 
 def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bool:

@@ -236,8 +236,12 @@ class Randomizer(Reporter, ABC):
         raise NotImplementedError
 
     def few_crowds(self) -> tuple[Crowd, ...]:
-        """Return `crowds`, or one crowd that stands for all of them if they are many."""
-        return self.crowds()
+        """Return `crowds`, or few crowds that stand for all of them if those are many.
+
+        By default, one crowd stands for all pairs of inputs of a matrix without zeros.
+        """
+        few = None if self.by_matrix is None else self.by_matrix.crowd_of_all_pairs
+        return self.crowds() if few is None else (few,)
 
     def coarser(self, components: int) -> Randomizer:
         """Return a randomizer of fewer components of which this one is a post-processing.

@@ -163,11 +163,11 @@ class MatrixPairs:
         return kinds is not None and len(kinds) == 1 and are_different
 
     @cached_property
-    def _used_rows(self) -> NDArray[np.float64] | None:
-        """The used columns of a matrix with too many kinds; None if it is too large, or has 0s."""
+    def crowd_of_all_pairs(self) -> Crowd | None:
+        """One crowd for all pairs of inputs; None if the matrix is too large, or has 0s."""
         rows = self.rows[:, self.rows.any(axis=0)]
         is_small = len(rows) ** 3 * rows.shape[1] <= _MAX_SIZE_OF_ALL_PAIRS
-        return rows if self.kinds is None and is_small and rows.all() else None
+        return Crowd.of_all_rows(rows, self.rel_err) if is_small and rows.all() else None
 
     def blankets(self) -> dict[str, Decomposition]:
         """Return P(x₁⁰), P(x₁¹), inf_x P(x) of the pairs that may be the worst: ``0 against 3``.
@@ -239,8 +239,8 @@ class MatrixPairs:
         if self.kinds:
             candidates = sorted(self._datasets(), key=_pair_contrast)[-_MAX_DATASETS:]
             return _distinct_decompositions(candidates)
-        if self._used_rows is not None:
-            moments = second_moments(self._used_rows)
+        if self.crowd_of_all_pairs is not None:
+            moments = second_moments(self.rows[:, self.rows.any(axis=0)])
             places = np.argsort(moments, axis=None)[-_MAX_DATASETS:]
             triples = np.column_stack(np.unravel_index(places, moments.shape)).tolist()
             return _distinct_decompositions(self._datasets_of(triples))
@@ -279,10 +279,10 @@ class MatrixPairs:
         have one kind (`shufflebounds.randomizers.kinds`). If there are many kinds, one crowd stands
         for all of them.
         """
-        if self._used_rows is not None:
-            return (Crowd.of_all_rows(self._used_rows, self.rel_err),)
+        if self.kinds is None:
+            return () if self.crowd_of_all_pairs is None else (self.crowd_of_all_pairs,)
         labelled = replace(self._united, rel_err=self.rel_err)
-        return tuple(labelled.crowd(kind) for kind in self.kinds or ())
+        return tuple(labelled.crowd(kind) for kind in self.kinds)
 
 
 def check_matrix(rows: ArrayLike) -> NDArray[np.float64]:
