@@ -35,6 +35,8 @@ from shufflebounds.profiles.rounds import RoundKind, RoundQuestion, Rounds, Sums
 ROUGH_RTOL = 0.1
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
+# Share of the gap that theory leaves by which nodes may widen it at either end.
+SHARE_OF_GAP = 0.2
 # Share of the requested width that nodes aim at if bounds of a round are in cells, which add to it.
 SHARE_IN_CELLS = 0.7
 # Relative width to which the ends of single rounds are computed when the work budget is spent.
@@ -208,7 +210,11 @@ class Repeated:
 
     def _with_reserve(self, question: RoundQuestion, answer: RoundAnswer) -> RoundAnswer:
         """Return the answer with what little more work gives, even if the budget is spent."""
-        kinds = self.kinds if self.reserve is None else self.reserve()
+        kinds = self.kinds
+        if self.reserve is not None:
+            # Even cheap bounds may cost too much, as the blankets of thousands of pairs.
+            with budget(RESERVE), suppress(WorkError):
+                kinds = self.reserve()
         target = question._replace(rtol=ROUGH_RTOL)
         for step in (self._rough_ends, self._ends_of_single_rounds):
             with budget(RESERVE), suppress(WorkError):
@@ -246,10 +252,14 @@ class Repeated:
 
 
 def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bool:
-    """Return whether more nodes would move either end by no more than a share `aim`."""
+    """Return whether more nodes would move either end by no more than a share `aim`.
+
+    It is enough that they would move it by little compared with the gap that theory leaves.
+    """
     ceiling, floor = reach
     gap = max(answer.upper - floor, ceiling - answer.lower)
-    return answer.upper < math.inf and gap <= aim * answer.upper
+    sufficient = max(aim * answer.upper, SHARE_OF_GAP * (floor - ceiling))
+    return answer.upper < math.inf and gap <= sufficient
 
 
 def _is_hopeless(answer: RoundAnswer, reach: tuple[float, float], rtol: float) -> bool:

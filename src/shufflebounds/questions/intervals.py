@@ -62,14 +62,15 @@ MAX_CROWDS = 30
 # Largest number of laws of other users times components for that bound: eight reports of 256-RR
 # have more. Speed and width only (benchmarks/mechanisms.py).
 MAX_LAW_SIZE = 10_000
-# Largest number of pairs of inputs of a coordinate of a joint whose bound is composed. Speed only.
+# Largest number of pairs of inputs of a coordinate of a joint whose bound is asked at every node of
+# a round. Speed and width only.
 MAX_PAIRS_OF_COORDINATE = 2
 # Most extremes of a crowd that are asked at every node of a round; more are asked at few. PrivSet
 # of three items takes 3 s instead of 15 s, and is 0.3 % wider. Speed and width only.
 MAX_EXTREMES = 30
-# Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 40 inputs
-# and 60 outputs take about ten seconds.
-MAX_TRIPLES_SIZE = 4e6
+# Largest number of inputs, cubed, times outputs whose bound of all pairs is composed: 50 inputs
+# and 60 outputs take 15 seconds.
+MAX_TRIPLES_SIZE = 8e6
 # Largest number of kinds of rounds that are kept apart if the caller gives no `rtol`. A kind of
 # decompositions takes 0.02 s.
 MAX_KINDS = 200
@@ -270,6 +271,10 @@ def _smallest(
         # The stronger clone stands for blankets that are too many.
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
+
+    if suprema is None and source.simple is not None and source.has_many_pairs:
+        # Several rounds of so many blankets would be refused after a minute.
+        return pair(source.simple, n, STRONGER_CLONE).upper
 
     def many_blankets() -> Profile:
         pairs = sum(math.comb(len(x.rows), 2) for x in source.crowds if x.rows is not None)
@@ -545,17 +550,24 @@ def affordable_suprema(source: Source, n: FloatArray, *, share_aims: bool) -> Pr
             if is_trivial:
                 return None
             suprema = source.suprema(crowds, n, share_aims=share_aims)
-            is_long = any(len(x.extremes) > MAX_EXTREMES for x in ordered)
-            return Chords(suprema, n) if triples or is_long else suprema
+            return Chords(suprema, n) if any(map(_is_long, ordered)) else suprema
     return None
 
 
+def _is_long(crowd: Crowd) -> bool:
+    """Return whether the bound of a crowd looks at so much that it is asked at few nodes only."""
+    most_pairs = max((len(pairs) for _, pairs in crowd.kinds), default=0)
+    return (
+        crowd.rows is not None
+        or len(crowd.extremes) > MAX_EXTREMES
+        or most_pairs > MAX_PAIRS_OF_COORDINATE
+    )
+
+
 def _are_small(crowds: Sequence[Crowd]) -> bool:
-    """Return whether crowds are few, with small laws and few pairs of inputs of a coordinate."""
+    """Return whether crowds are few, with small laws."""
     size = sum(x.size for x in crowds if not x.kinds and x.rows is None)
-    # Pairs of numbers in a joint are too many for all nodes of rounds.
-    most = max((len(pairs) for x in crowds for _, pairs in x.kinds), default=0)
-    return len(crowds) <= MAX_CROWDS and size <= MAX_LAW_SIZE and most <= MAX_PAIRS_OF_COORDINATE
+    return len(crowds) <= MAX_CROWDS and size <= MAX_LAW_SIZE
 
 
 def has_affordable_suprema(shuffle: Shuffle) -> bool:
