@@ -86,9 +86,9 @@ def epsilon(
         Number of rounds of n users, 1 to 10⁶, which count together.
     rtol
         The largest relative width to accept, 10⁻⁹ to 0.1; None stands for 10⁻⁴, and for 10⁻³ over
-        several rounds (10⁻³ and 10⁻² for a `RandomAllocation`). With None, the gap between
-        ``inner`` and ``outer`` does not count towards the width. For a randomizer, it is the width
-        to which its decompositions are evaluated.
+        several rounds (2·10⁻³ for `Groups`, 10⁻³ and 10⁻² for a `RandomAllocation`). With None, the
+        gap between ``inner`` and ``outer`` does not count towards the width. For a randomizer, it
+        is the width to which its decompositions are evaluated.
 
     Returns
     -------

@@ -21,8 +21,6 @@ from shufflebounds.subjects.base import ANY_AIM, Aim, Shuffle, Subject
 
 # Relative width of ε and δ of one shuffle where the caller gives no `rtol`.
 DEFAULT_RTOL = 1e-4
-# Relative width of ε, and of δ at ε = 0, of several shuffles.
-DEFAULT_ROUNDS_RTOL = 1e-3
 # Relative width of δ at ε > 0 of several shuffles. There, a relative error of the losses costs more
 # than at ε = 0.
 DEFAULT_ROUNDS_DELTA_RTOL = 0.05
@@ -125,7 +123,7 @@ class Plan:
         if not self.has_several_rounds(n):
             return DEFAULT_RTOL
         is_small = quantity is Quantity.DELTA and at > 0.0
-        return DEFAULT_ROUNDS_DELTA_RTOL if is_small else DEFAULT_ROUNDS_RTOL
+        return DEFAULT_ROUNDS_DELTA_RTOL if is_small else self.subject.rounds_rtol
 
     def answer(
         self,

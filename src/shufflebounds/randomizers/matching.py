@@ -55,7 +55,7 @@ PATTERNS = tuple(itertools.product((True, False), repeat=3))
 _MAX_KINDS_OF_SETS = 500
 
 # The masses of `PATTERNS`.
-Masses = Sequence[Fraction]
+Masses = tuple[Fraction, ...]
 
 
 class MatchingRandomizer(Randomizer):
@@ -103,7 +103,7 @@ class MatchingRandomizer(Randomizer):
         # are rarest. This mean has mass on every pattern on which one of them has mass.
         least = min(sum(masses[:2]) for masses in triples)
         rarest = [masses for masses in triples if sum(masses[:2]) == least]
-        mean = [sum(masses, Fraction(0)) / len(rarest) for masses in zip(*rarest, strict=True)]
+        mean = tuple(sum(masses) / Fraction(len(rarest)) for masses in zip(*rarest, strict=True))
         # The blanket's components must not depend on the other user: of two patterns that differ in
         # that user's match alone, both must have mass or neither.
         if any((x == 0) != (y == 0) for x, y in zip(mean[::2], mean[1::2], strict=True)):
@@ -169,10 +169,10 @@ def masses_of_patterns(match: Fraction, common: Masses, in_all: Fraction) -> Mas
     both, first, second = (x - in_all for x in common)
     alone = [match - in_all - x - y for x, y in ((both, first), (both, second), (first, second))]
     matched = (in_all, both, first, alone[0], second, alone[1], alone[2])
-    return (*matched, 1 - sum(matched))
+    return (*matched, 1 - sum(matched, Fraction(0)))
 
 
-def _vertices(match: Fraction, least_both: Fraction) -> list[list[Fraction]]:
+def _vertices(match: Fraction, least_both: Fraction) -> list[Masses]:
     """Return the vertices of the polytope of the masses of `PATTERNS`, which sum to 1.
 
     Every input matches with probability `match`, and the first two inputs both match with
@@ -200,7 +200,7 @@ def _vertices(match: Fraction, least_both: Fraction) -> list[list[Fraction]]:
             masses = [m for x, y in zip(third, cases, strict=True) for m in (x, y - x)]
             if both_mass >= least_both and min(masses) >= 0:
                 vertices.add(tuple(masses))
-    return [list(vertex) for vertex in sorted(vertices)]
+    return sorted(vertices)
 
 
 class _Sets(MatchingRandomizer):
@@ -586,7 +586,7 @@ class PrivSet(_Sets):
 
         triples = set()
         for numbers, union in kinds:
-            common = [match_both(x) for x in numbers]
+            common = tuple(match_both(x) for x in numbers)
             in_all = 1 - self._miss_of_values(union) - 3 * match + sum(common)
             triples.add(masses_of_patterns(match, common, in_all))
         return sorted(triples)

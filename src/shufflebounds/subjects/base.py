@@ -285,6 +285,8 @@ class Subject(ABC):
     is_hidden_by_number: ClassVar[bool] = True
     # Whether δ of a round takes so long that wider answers are promised.
     has_costly_rounds: ClassVar[bool] = False
+    # Relative width of ε, and of δ at ε = 0, of several shuffles where the caller gives no `rtol`.
+    rounds_rtol: ClassVar[float] = 1e-3
     # The fewest users that a round can have.
     fewest_users: int = 1
     # How neighbouring datasets differ.

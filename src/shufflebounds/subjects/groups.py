@@ -262,6 +262,7 @@ class Groups(Subject):
     groups: Sequence[tuple[int, Randomizer]]
     victim: int | None = None
     seen: ClassVar[Observation] = REPORTS_OF_GROUPS
+    rounds_rtol: ClassVar[float] = 2e-3
 
     def __post_init__(self) -> None:
         listed = validation.pairs("groups", self.groups, "(number of users, randomizer)")

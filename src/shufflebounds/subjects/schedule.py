@@ -63,6 +63,11 @@ class Schedule(Subject):
         return any(phase.subject.has_costly_rounds for phase in self.phases)
 
     @property
+    def rounds_rtol(self) -> float:  # type: ignore[override]
+        """See `Subject`."""
+        return max(phase.subject.rounds_rtol for phase in self.phases)
+
+    @property
     def is_made_for_delta(self) -> bool:
         """See `Subject`."""
         return any(phase.subject.is_made_for_delta for phase in self.phases)
