@@ -31,10 +31,10 @@ MAX_COMPOSED_DATASETS = 2
 # Most bounds for all datasets, one for each order of each pair of a victim's inputs, that are asked
 # at all ε of several rounds. If there are more, there are chords between few ε. Speed and width.
 MAX_COMPOSED_BOUNDS = 4
-# Number of these ε times that of bounds: 24 bounds at 16 ε take ten seconds.
+# Number of these ε times that of bounds: 24 bounds at 16 ε take ten seconds, 112 at 10 ε 14.
 MAX_GROUP_KNOTS = 400
 # The fewest and the most of these ε.
-FEWEST_KNOTS, MOST_KNOTS = 6, 16
+FEWEST_KNOTS, MOST_KNOTS = 10, 16
 # Largest number of combinations of inputs of all groups that are listed for pairs of datasets.
 # If there are more, equal inputs are changed one by one.
 MAX_COMBINATIONS = 300

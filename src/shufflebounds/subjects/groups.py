@@ -187,33 +187,39 @@ class GroupSource(Source):
 
     def own_interval(self, n: FloatArray, *, is_best: bool, is_composed: bool) -> Interval:
         """See `Source`."""
-        parts: list[Profile] = []
-        lower: list[tuple[float, Profile]] = []
-        most = MAX_COMPOSED_DATASETS if is_composed else MAX_DATASETS
-        profiles_of = {
+        victims = {
             i: GroupProfiles.of(crowds, n, _others(self.sizes, i), _others(self.lower_sizes, i))
             for i, crowds in self.group_crowds.items()
         }
-        size = sum(profiles.size for profiles in profiles_of.values())
-        if has_chords := is_composed and size > MAX_COMPOSED_BOUNDS:
-            most = 1
-        for i, profiles in profiles_of.items():
-            lower += profiles.pairs(most, have_bounds=has_chords)
+        size = sum(profiles.size for profiles in victims.values())
+        has_chords = is_composed and size > MAX_COMPOSED_BOUNDS
+        most = MAX_COMPOSED_DATASETS if is_composed else MAX_DATASETS
+        most_of_each = 1 if has_chords else most
+        lower: list[tuple[float, Profile]] = []
+        for profiles in victims.values():
+            lower += profiles.pairs(most_of_each, have_bounds=has_chords)
+        if is_composed:
+            lower = sorted(lower, key=lambda pair: -pair[0])[:most_of_each]
+        upper = self._upper(victims, n, is_best=is_best)
+        if has_chords and is_best:
+            upper = Chords(upper, n, knots_of_groups(size))
+        return Interval(Max([x for _, x in lower], is_selective=True), upper)
+
+    def _upper(
+        self, victims: Mapping[int, GroupProfiles], n: FloatArray, *, is_best: bool
+    ) -> Profile:
+        """Return the smallest bound for all victims: of all groups together, or of each one."""
+        parts: list[Profile] = []
+        for i, profiles in victims.items():
             own = np.array([float(self.sizes(int(x), i)[i]) for x in n.tolist()])
-            blankets = self.randomizers[i].blankets()
-            bounds: list[Profile] = [
-                Max([pair(x, own, "own group").upper for x in blankets.values()])
-            ]
+            blankets = self.randomizers[i].blankets().values()
+            bounds: list[Profile] = [Max([pair(x, own, "own group").upper for x in blankets])]
             if is_best:
-                every = profiles.upper()
-                bounds.append(Chords(every, n, knots_of_groups(size)) if has_chords else every)
+                bounds.append(profiles.upper())
             parts.append(Min(bounds))
         users = np.array([float(self.users(int(x))) for x in n.tolist()])
         blanket = Max([pair(x, users, "blanket").upper for x in self.blankets.values()])
-        upper = Min([blanket, Max(parts) if len(parts) > 1 else parts[0]])
-        if is_composed:
-            lower = sorted(lower, key=lambda pair: -pair[0])[:most]
-        return Interval(Max([x for _, x in lower], is_selective=True), upper)
+        return Min([blanket, Max(parts) if len(parts) > 1 else parts[0]])
 
 
 def _label(randomizer: Randomizer) -> str:
