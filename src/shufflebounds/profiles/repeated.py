@@ -35,8 +35,9 @@ from shufflebounds.profiles.rounds import RoundKind, RoundQuestion, Rounds, Sums
 ROUGH_RTOL = 0.1
 # Share of its width that an enclosure must lose for another choice of nodes to follow.
 LEAST_GAIN = 0.1
-# Share of the gap that theory leaves by which nodes may widen it at either end.
-SHARE_OF_GAP = 0.2
+# Share of the gap that theory leaves by which nodes may widen it at either end, up to a share of ε
+# or δ.
+SHARE_OF_GAP, MOST_OF_GAP = 0.2, 0.004
 # Share of the requested width that nodes aim at if bounds of a round are in cells, which add to it.
 SHARE_IN_CELLS = 0.7
 # Relative width to which the ends of single rounds are computed when the work budget is spent.
@@ -258,8 +259,8 @@ def _is_close(answer: RoundAnswer, reach: tuple[float, float], aim: float) -> bo
     """
     ceiling, floor = reach
     gap = max(answer.upper - floor, ceiling - answer.lower)
-    sufficient = max(aim * answer.upper, SHARE_OF_GAP * (floor - ceiling))
-    return answer.upper < math.inf and gap <= sufficient
+    little = min(SHARE_OF_GAP * (floor - ceiling), MOST_OF_GAP * answer.upper)
+    return answer.upper < math.inf and gap <= max(aim * answer.upper, little)
 
 
 def _is_hopeless(answer: RoundAnswer, reach: tuple[float, float], rtol: float) -> bool:
@@ -319,7 +320,10 @@ class RoundSide(Profile):
         """See `Profile`."""
         [row] = self.rows
         sums = row.sums_of_curve(smallest, rtol)
-        return Max(sums.upper() if self.side > 0.0 else sums.lower())
+        if self.side < 0.0:
+            return Max(sums.lower())
+        above = Max(sums.upper())
+        return BetweenSums(Max(sums.lower()), above) if row.is_exact else above
 
     def ends(self, query: Query) -> Ends:
         """See `Profile`."""
@@ -350,6 +354,42 @@ class RoundSide(Profile):
         """See `Profile`: those of a normal loss."""
         spreads = np.array([_spread(row) for row in self.rows])
         return np.asarray(np.sqrt(-4.0 * math.pi * np.log(delta)) * spreads)
+
+
+@dataclass(frozen=True, eq=False)
+class BetweenSums(Profile):
+    """A curve of several shuffles that is known exactly, between the profiles of sums of losses."""
+
+    below: Profile
+    above: Profile
+    name: str = ""
+
+    @property
+    def end(self) -> float:  # type: ignore[override]
+        """See `Profile`."""
+        return self.above.end
+
+    @property
+    def limit(self) -> float:
+        """See `Profile`."""
+        return self.below.limit
+
+    def at(self, rows: Any) -> BetweenSums:
+        """See `Profile`."""
+        return replace(self, below=self.below.at(rows), above=self.above.at(rows))
+
+    def ends(self, query: Query) -> Ends:
+        """See `Profile`: the lower ends are those of losses below, the upper ones of those above."""
+        lower, upper = self.below.ends(query), self.above.ends(query)
+        return replace(upper, lower=np.minimum(lower.lower, upper.upper))
+
+    def estimates(self, eps: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return self.above.estimates(eps)
+
+    def guesses(self, delta: FloatArray) -> FloatArray:
+        """See `Profile`."""
+        return self.above.guesses(delta)
 
 
 def _spread(rounds: Repeated) -> float:

@@ -88,10 +88,10 @@ def test_kinds_of_rounds_mix():
         assert both.upper >= sb.compose([alone]).epsilon(1e-4).lower
 
 
-def test_many_pairs_of_inputs_leave_the_blankets():
+def test_many_pairs_of_inputs_have_one_bound():
     rows = np.random.default_rng(3).dirichlet([3.0] * 3, size=9)
     randomizer = sb.MatrixRandomizer(rows)
-    assert suprema_of(randomizer, 100) is None
+    assert suprema_of(randomizer, 100) is not None
     ends = sb.compose([(randomizer, 100, 2)]).epsilon(1e-3)
     blankets = sb.compose([(tuple(randomizer.blankets().values()), 100, 2)]).epsilon(1e-3)
     assert 0.0 < ends.lower <= ends.upper <= blankets.upper * (1.0 + 1e-3)
