@@ -379,7 +379,7 @@ class BetweenSums(Profile):
         return replace(self, below=self.below.at(rows), above=self.above.at(rows))
 
     def ends(self, query: Query) -> Ends:
-        """See `Profile`: the lower ends are those of losses below, the upper ones of those above."""
+        """See `Profile`: lower ends are those of losses below, upper ones of those above."""
         lower, upper = self.below.ends(query), self.above.ends(query)
         return replace(upper, lower=np.minimum(lower.lower, upper.upper))
 
