@@ -272,10 +272,6 @@ def _smallest(
         name = STRONGER_CLONE if STRONGER_CLONE in decompositions else "blanket"
         return Max([pair(x, n, name).upper for x in decompositions.values()])
 
-    if suprema is None and source.simple is not None and source.has_many_pairs:
-        # Several rounds of so many blankets would be refused after a minute.
-        return pair(source.simple, n, STRONGER_CLONE).upper
-
     def many_blankets() -> Profile:
         pairs = sum(math.comb(len(x.rows), 2) for x in source.crowds if x.rows is not None)
         spend(WORK_PER_BLANKET * pairs)
@@ -295,6 +291,14 @@ def _smallest(
     if few is not None:
         bounds.append(blanket(source.blankets))
     return Min(bounds) if len(bounds) > 1 else bounds[0]
+
+
+def _smallest_of_round(source: Source, n: FloatArray, suprema: Profile | None) -> Profile:
+    """Return the smallest of all upper bounds of a source in one of several rounds."""
+    if suprema is None and source.simple is not None and source.has_many_pairs:
+        # Rounds of so many blankets would be refused after a minute.
+        return pair(source.simple, n, STRONGER_CLONE).upper
+    return _smallest(source, n, suprema)
 
 
 def _bounds_of(profile: Profile) -> Sequence[Profile]:
@@ -449,7 +453,7 @@ def _interval_of_round(kind: JoinedShuffles, view: View, family: Family | None) 
         return _interval_of_order(shuffle, n, suprema, lower, is_best=view is View.BEST)
     memory = shuffle.source.two_inputs(n) if view is View.BEST else None
     orders = orders_of_two_inputs(memory, n) if memory else ()
-    upper = _smallest(shuffle.source, n, suprema)
+    upper = _smallest_of_round(shuffle.source, n, suprema)
     if not pairs:
         return Interval(
             _largest_interval(shuffle.source.blankets, n).lower, upper, is_attained=False
