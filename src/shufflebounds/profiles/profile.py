@@ -166,11 +166,12 @@ class Profile(ABC):
     def at(self, rows: Any) -> Self:
         """Return the curves of some rows, given by indices (which may repeat) or a mask."""
 
-    def prepared(self, smallest: float, rtol: float) -> Profile:
+    def prepared(self, smallest: float, rtol: float, side: float) -> Profile:
         """Return the profile for many questions about one curve, with δ from `smallest` on.
 
         Over several rounds, the answers then come from losses that are computed once, and have a
-        relative width of about `rtol` in ε.
+        relative width of about `rtol` in ε. Only one of their ends is a bound of the curve: the
+        lower one if the `side` is −1, the upper one if it is 1.
         """
         return self
 

@@ -316,14 +316,11 @@ class RoundSide(Profile):
         """See `Profile`."""
         return replace(self, rows=[self.rows[i] for i in np.arange(len(self.rows))[rows].tolist()])
 
-    def prepared(self, smallest: float, rtol: float) -> Profile:
+    def prepared(self, smallest: float, rtol: float, side: float) -> Profile:
         """See `Profile`."""
         [row] = self.rows
         sums = row.sums_of_curve(smallest, rtol)
-        if self.side < 0.0:
-            return Max(sums.lower())
-        above = Max(sums.upper())
-        return BetweenSums(Max(sums.lower()), above) if row.is_exact else above
+        return Max(sums.upper() if side > 0.0 else sums.lower())
 
     def ends(self, query: Query) -> Ends:
         """See `Profile`."""
@@ -354,42 +351,6 @@ class RoundSide(Profile):
         """See `Profile`: those of a normal loss."""
         spreads = np.array([_spread(row) for row in self.rows])
         return np.asarray(np.sqrt(-4.0 * math.pi * np.log(delta)) * spreads)
-
-
-@dataclass(frozen=True, eq=False)
-class BetweenSums(Profile):
-    """A curve of several shuffles that is known exactly, between the profiles of sums of losses."""
-
-    below: Profile
-    above: Profile
-    name: str = ""
-
-    @property
-    def end(self) -> float:  # type: ignore[override]
-        """See `Profile`."""
-        return self.above.end
-
-    @property
-    def limit(self) -> float:
-        """See `Profile`."""
-        return self.below.limit
-
-    def at(self, rows: Any) -> BetweenSums:
-        """See `Profile`."""
-        return replace(self, below=self.below.at(rows), above=self.above.at(rows))
-
-    def ends(self, query: Query) -> Ends:
-        """See `Profile`: lower ends are those of losses below, upper ones of those above."""
-        lower, upper = self.below.ends(query), self.above.ends(query)
-        return replace(upper, lower=np.minimum(lower.lower, upper.upper))
-
-    def estimates(self, eps: FloatArray) -> FloatArray:
-        """See `Profile`."""
-        return self.above.estimates(eps)
-
-    def guesses(self, delta: FloatArray) -> FloatArray:
-        """See `Profile`."""
-        return self.above.guesses(delta)
 
 
 def _spread(rounds: Repeated) -> float:

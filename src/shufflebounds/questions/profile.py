@@ -349,8 +349,9 @@ def sampled_profile(
     step, end = _step(interval.upper, density), interval.upper.end
     end = min(end, plan.subject.pure_eps(plan.rounds))
     try:
-        known = [interval.lower, interval.upper] if interval.is_attained else [interval.upper]
-        *lowers, upper = (x.prepared(_NEGLECTED * smallest, rtol) for x in known)
+        known = [(interval.lower, -1.0)] if interval.is_attained else []
+        known.append((interval.upper, 1.0))
+        *lowers, upper = (x.prepared(_NEGLECTED * smallest, rtol, side) for x, side in known)
     except WorkError:
         return _capped_curve(_profile(None, step, smallest, 0.0, end), plan, n, smallest, density)
 
